@@ -28,6 +28,12 @@ def check_places(program: Program, directory: Path = Path(), *, kind: str) -> It
                 yield _replaced(first, directive, place.path)
 
 
+def check_all_places(program: Program) -> Iterator[Diagnostic]:
+    """Yield the mistakes of all directives that name places."""
+    for kind in ("input", "output"):
+        yield from check_places(program, kind=kind)
+
+
 def _target(place: Place, path: Path) -> tuple[Path, str]:
     """Return what an output replaces: a file, or one table of a SQLite file."""
     return path, place.table if place.format is Format.SQLITE else ""

@@ -18,7 +18,10 @@ class Source:
     def line_starts(self) -> tuple[int, ...]:
         """Return the offset of the first character of every line."""
         starts = [0]
-        starts.extend(offset + 1 for offset, char in enumerate(self.text) if char == "\n")
+        found = self.text.find("\n")
+        while found >= 0:
+            starts.append(found + 1)
+            found = self.text.find("\n", found + 1)
         return tuple(starts)
 
     def line_of(self, offset: int) -> int:

@@ -10,7 +10,7 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.source import Source
 from tidelog.syntax.items import ItemParser
-from tidelog.syntax.preprocess import preprocess
+from tidelog.syntax.preprocess import ReadFile, preprocess, read_included
 from tidelog.syntax.scanner import Token
 from tidelog.syntax.tree import Rule, SyntaxTree
 
@@ -51,10 +51,14 @@ class ReadText:
 
 
 def parse_what_can_be(
-    source: Source, *, include_path: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+    source: Source,
+    *,
+    include_path: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    read: ReadFile = read_included,
 ) -> ReadText:
     """Return the items of a text around its mistakes; an item with a mistake in it is left out."""
-    tokens, preprocessed = preprocess(source, include_path=include_path, defines=defines or {})
+    tokens, preprocessed = preprocess(source, include_path=include_path, defines=defines or {}, read=read)
     tokens, judged = judge(tokens)
     found = [*preprocessed, *judged]
     parser = ItemParser(tokens)

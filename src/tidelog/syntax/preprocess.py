@@ -1,6 +1,6 @@
 """The preprocessor: includes, macros and conditions, on tokens."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Final
@@ -24,15 +24,27 @@ _MAX_INCLUDED: Final = 50_000_000
 _KNOWN: Final = {"RAM_DOMAIN_SIZE": "64"}
 
 
+ReadFile = Callable[[Path], str]
+
+
+def read_included(path: Path) -> str:
+    """Return the text of an included file."""
+    return path.read_text(encoding="utf-8")
+
+
 def preprocess(
-    source: Source, *, include_path: Sequence[Path] = (), defines: Mapping[str, str] | None = None
+    source: Source,
+    *,
+    include_path: Sequence[Path] = (),
+    defines: Mapping[str, str] | None = None,
+    read: ReadFile = read_included,
 ) -> tuple[list[Token], list[Diagnostic]]:
     """Return the tokens that are left for the parser, the last of kind `end`, and the mistakes.
 
     Every token keeps the source it was written in; a token made by a macro stands where the
-    macro is used.
+    macro is used. `read` returns the text of an included file: an editor has some that are not saved.
     """
-    worker = _Preprocessor(include_path)
+    worker = _Preprocessor(include_path, read)
     for name, text in {**_KNOWN, **(defines or {})}.items():
         body = tuple(scan(Source("command line", text or "1"))[:-1])
         worker.macros.table[name] = Macro(name, None, body)
@@ -64,8 +76,9 @@ class _Condition:
 
 
 class _Preprocessor:
-    def __init__(self, include_path: Sequence[Path]) -> None:
+    def __init__(self, include_path: Sequence[Path], read: ReadFile) -> None:
         self.include_path = include_path
+        self._read = read
         self.macros = Macros()
         self.output: list[Token] = []
         self.diagnostics: list[Diagnostic] = []
@@ -286,7 +299,7 @@ class _Preprocessor:
             )
             return
         try:
-            text = path.read_text(encoding="utf-8")
+            text = self._read(path)
         except (OSError, UnicodeDecodeError) as error:
             self.complain(
                 Diagnostic(code="missing-include", message=f"`{name}` cannot be read: {error}", span=span)
