@@ -58,17 +58,24 @@ def open_tree(
     source = find_source(program)
     items = parse(source, include_path=chosen.include_folders, defines=chosen.defines).items
     known = _declared(items)
-    texts = {id(item.span.source): item.span.source.text for item in items}
-    generated = Source("tree", tree.declarations("\n".join(texts.values())))
-    added = [item for item in parse(generated).items if not _name(item) & known]
+    added = declared_by_tree(items, tree)
     # After the program, so that its lines keep their numbers.
-    whole = Source(source.name, f"{source.text}\n{print_tree(syntax.SyntaxTree(tuple(added)))}")
+    whole = Source(source.name, f"{source.text}\n{print_tree(syntax.SyntaxTree(added))}")
     own: Mapping[str, object] = tree.facts(known | _declared(added))
     if isinstance(facts, Mapping):
         own = {**facts, **own}
     elif facts is not None:
         own = FactsAndFolder(own, Path(facts), _inputs(items) - set(own))
     return open_session(whole, options=replace(chosen, facts=own))
+
+
+def declared_by_tree(items: Iterable[syntax.Item], tree: Tree | Forest) -> tuple[syntax.Item, ...]:
+    """Return declarations of the tree's relations that a program names and does not declare."""
+    found = tuple(items)
+    known = _declared(found)
+    texts = {id(item.span.source): item.span.source.text for item in found}
+    generated = Source("tree", tree.declarations("\n".join(texts.values())))
+    return tuple(item for item in parse(generated).items if not _name(item) & known)
 
 
 def _inputs(items: Iterable[syntax.Item]) -> set[str]:

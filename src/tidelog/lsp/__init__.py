@@ -1,0 +1,1 @@
+"""The language server: programs and analysed source while they are typed."""
