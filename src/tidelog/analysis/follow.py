@@ -75,15 +75,18 @@ class Follow:
         """Return what changes when files get these texts; None deletes a file."""
         before = self.forest
         step = before.update(changes)
+        near = next(iter(changes), None)
         delta = self.db.apply(step.script)
         self.forest = step.forest
         inserted = [
             finding
             for name in self.outputs
-            for finding in self._findings(name, delta[name].inserted, step.forest)
+            for finding in self._findings(name, delta[name].inserted, step.forest, near)
         ]
         deleted = [
-            finding for name in self.outputs for finding in self._findings(name, delta[name].deleted, before)
+            finding
+            for name in self.outputs
+            for finding in self._findings(name, delta[name].deleted, before, near)
         ]
         return FollowStep(
             step.script,
@@ -95,27 +98,48 @@ class Follow:
 
     def why(self, finding: Finding, depth: int = 3) -> str:
         """Return why something was found, with the source lines that each fact of the proof is about."""
-        from tidelog.analysis.follow_why import explain  # noqa: PLC0415 - only who asks brings proofs
+        from tidelog.analysis.follow_why import explain  # noqa: PLC0415 - you pay only for what you ask
 
         return explain(self, finding, depth)
 
     def tell(self, relation: str, fact: Fact) -> tuple[str, Span | None]:
         """Return a fact with pieces of source for nodes, and where the first of these stands."""
-        finding = next(iter(self._findings(relation, [fact], self.forest)))
+        finding = self.finding(relation, fact)
         return finding.text, finding.span
+
+    def finding(self, relation: str, fact: Fact, near: str | None = None) -> Finding:
+        """Return a fact as it is found in the present texts; `near` is the file to look in first."""
+        return next(iter(self._findings(relation, [fact], self.forest, near)))
+
+    def places(self, finding: Finding, near: str | None = None) -> list[tuple[str, Span]]:
+        """Return the columns of a finding that hold nodes, each with the place of its node."""
+        relation = self.db.program.relations[finding.relation]
+        found = []
+        for place in node_columns(relation, self.db.program):
+            node = finding.fact[place]
+            span = self.forest.place_of(node, near) if isinstance(node, int) else None
+            if span is not None:
+                found.append((relation.columns[place].name, span))
+        return found
 
     def close(self) -> None:
         """Release all facts."""
         self.db.close()
 
-    def _findings(self, name: str, facts: Iterable[Fact], forest: Forest) -> Iterable[Finding]:
+    def _findings(
+        self, name: str, facts: Iterable[Fact], forest: Forest, near: str | None = None
+    ) -> Iterable[Finding]:
         relation = self.db.program.relations[name]
         places = node_columns(relation, self.db.program)
         for fact in facts:
             nodes = [fact[place] for place in places]
-            spans = [forest.place_of(node) for node in nodes if isinstance(node, int)]
+            spans = [forest.place_of(node, near) for node in nodes if isinstance(node, int)]
             parts = [
-                "_" if value is None else _shown(value, forest) if place in places else write_value(value)
+                "_"
+                if value is None
+                else _shown(value, forest, near)
+                if place in places
+                else write_value(value)
                 for place, value in enumerate(fact)
             ]
             span = next((each for each in spans if each is not None), None)
@@ -134,9 +158,9 @@ def _is_node(name: str | None, program: Program) -> bool:
     return name == _NODE
 
 
-def _shown(value: Value, forest: Forest) -> str:
+def _shown(value: Value, forest: Forest, near: str | None) -> str:
     """Return a node as a piece of the text, or its id where there is none."""
-    span = forest.place_of(value) if isinstance(value, int) else None
+    span = forest.place_of(value, near) if isinstance(value, int) else None
     if span is None or not span.text:
         return f"#{value}"
     first, *rest = span.text.splitlines() or [""]

@@ -9,6 +9,7 @@ import typer
 
 from tidelog import __version__
 from tidelog.cli.guard import guarded
+from tidelog.cli.lsp import lsp
 from tidelog.cli.parameters import (
     Epochs,
     Fact,
@@ -214,6 +215,7 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 app.command()(watch)
+app.command()(lsp)
 
 
 @app.command()

@@ -23,6 +23,7 @@ COMMANDS: Final = (
     "fmt",
     "help",
     "include",
+    "lsp",
     "pipeline",
     "plan",
     "profile",

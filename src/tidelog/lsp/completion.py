@@ -86,7 +86,7 @@ class Completion:
                     place.name.text,
                     kind=_KINDS[kind],
                     detail=declaration_text(place),
-                    documentation=comment_above(place) or None,
+                    documentation=comment_above(place.document.text, place.name.start) or None,
                 )
 
     def _types(self, path: Path) -> Iterator[types.CompletionItem]:

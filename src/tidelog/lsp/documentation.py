@@ -36,7 +36,10 @@ class Documentation:
         places = [place for place in self.programs.places_of(file, name) if place.name.is_declaration]
         if not places:
             return self._of_tree(file, name) if name.kind is NameKind.RELATION else None
-        parts = [f"```datalog\n{declaration_text(places[0])}\n```", comment_above(places[0])]
+        parts = [
+            f"```datalog\n{declaration_text(places[0])}\n```",
+            comment_above(places[0].document.text, places[0].name.start),
+        ]
         if name.kind is NameKind.RELATION:
             parts.append(self._facts(file, name, places[0]))
         return "\n\n".join(part for part in parts if part)
@@ -134,9 +137,9 @@ def declaration_text(place: Place) -> str:
     return text[start:end].split("//")[0].strip() if "\n" not in text[start:end] else text[start:end].strip()
 
 
-def comment_above(place: Place) -> str:
-    """Return the comment on the lines above a declaration."""
-    lines = place.document.text[: place.name.start].splitlines()[:-1]
+def comment_above(text: str, offset: int) -> str:
+    """Return the comment on the lines above the line of an offset."""
+    lines = text[: text.rfind("\n", 0, offset) + 1].splitlines()
     found: list[str] = []
     for line in reversed(lines):
         match = _COMMENT_LINE.fullmatch(line)

@@ -194,7 +194,7 @@ class Programs:
 
     def forest(self, document: Document) -> Forest | None:
         """Return an empty forest of the language a program is about; None if it is not about trees."""
-        texts = [document.text, *(file.document.text for file in self._below(document.path))]
+        texts = [document.text, *(file.document.text for file in self.below(document.path))]
         if not any(map(_OF_TREE.search, texts)):
             return None
         try:
@@ -203,7 +203,8 @@ class Programs:
             # The grammar is not installed, so the names it would declare are not known.
             return None
 
-    def _below(self, path: Path) -> Iterator[ProgramFile]:
+    def below(self, path: Path) -> Iterator[ProgramFile]:
+        """Yield a file and all files that it includes."""
         seen: set[Path] = set()
         waiting = [path]
         while waiting:

@@ -7,7 +7,6 @@ from typing import Final
 
 from lsprotocol import types
 
-from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, Severity
 from tidelog.lsp.names import Name, NameKind, find_names
 from tidelog.lsp.positions import Positions
@@ -23,14 +22,6 @@ _FREE: Final = (NameKind.RELATION, NameKind.TYPE, NameKind.FUNCTOR, NameKind.BRA
 
 class RenameError(Exception):
     """Tells why a name cannot be changed."""
-
-
-@dataclass(frozen=True, slots=True)
-class Renaming:
-    """New texts of documents, and the edits that lead to them."""
-
-    edits: dict[str, list[types.TextEdit]]
-    texts: dict[str, str]
 
 
 def check_renamable(programs: Programs, file: ProgramFile, name: Name) -> list[Place]:
@@ -49,8 +40,8 @@ def check_renamable(programs: Programs, file: ProgramFile, name: Name) -> list[P
     return places
 
 
-def rename(programs: Programs, file: ProgramFile, name: Name, new: str) -> Renaming:
-    """Return the edits that give something a new name; raises `RenameError` on a clash.
+def rename(programs: Programs, file: ProgramFile, name: Name, new: str) -> dict[str, list[types.TextEdit]]:
+    """Return the edits by document that give something a new name; raises `RenameError` on a clash.
 
     Afterwards the new name must stand where the old one stood and nowhere else, and no file may have a
     mistake that it had not before.
@@ -61,7 +52,7 @@ def rename(programs: Programs, file: ProgramFile, name: Name, new: str) -> Renam
     if new in RESERVED or (name.kind is NameKind.TYPE and new in PRIMITIVES):
         raise RenameError(f"`{new}` is a word of the language")
     if new == name.text:
-        return Renaming({}, {})
+        return {}
     _check_free(programs, file, name, new)
     edits: dict[str, list[types.TextEdit]] = {}
     texts: dict[str, str] = {}
@@ -71,7 +62,7 @@ def rename(programs: Programs, file: ProgramFile, name: Name, new: str) -> Renam
         edits[uri] = [types.TextEdit(document.positions.range(each.start, each.end), new) for each in own]
         texts[uri] = _replaced(document.text, own, new)
     _check_same(programs, documents, texts)
-    return Renaming(edits, texts)
+    return edits
 
 
 def _check_free(programs: Programs, file: ProgramFile, name: Name, new: str) -> None:

@@ -139,8 +139,11 @@ class Forest:
         _, tree = self.find(node)
         return tree.span(node)
 
-    def place_of(self, node: int) -> Span | None:
-        """Return where a node stands, or None if there is no such node."""
+    def place_of(self, node: int, near: str | None = None) -> Span | None:
+        """Return where a node stands, or None if there is no such node; `near` is the file to try first."""
+        first = self.files.get(near) if near is not None else None
+        if first is not None and node in first:
+            return first.span(node)
         return next((tree.span(node) for tree in self.files.values() if node in tree), None)
 
 
