@@ -64,9 +64,9 @@ class Findings:
         steps = tuple(why_steps(self.analysis.follow, finding, self.analysis.settings.why_depth))
         self._explained = {(finding.relation, finding.fact): steps}
         proof = "\n".join(written_steps(steps))
-        doc = self._doc(finding.relation)
-        place = "" if finding.span is None else f"`{finding.span}`\n\n"
-        return f"# {finding.relation}\n\n{place}{f'{doc}\n\n' if doc else ''}```text\n{proof}\n```\n"
+        place = "" if finding.span is None else f"`{finding.span}`"
+        parts = (f"# {finding.relation}", place, self._doc(finding.relation), f"```text\n{proof}\n```\n")
+        return "\n\n".join(part for part in parts if part)
 
     # --- one finding ---
 
