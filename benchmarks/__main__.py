@@ -14,6 +14,7 @@ python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
 python -m benchmarks agreement --lines 250000
 python -m benchmarks history --repo FOLDER
+python -m benchmarks editor --lines 50000 --edits 1000
 python -m benchmarks pipeline --users 50000 --json out.json
 python -m benchmarks recursion
 """
@@ -30,6 +31,8 @@ from benchmarks.aggregates.command import run_aggregates
 from benchmarks.agreement.command import add_arguments as add_agreement_arguments
 from benchmarks.agreement.command import run_agreement
 from benchmarks.data import default_cache, facts_folder, generate
+from benchmarks.editor.command import add_arguments as add_editor_arguments
+from benchmarks.editor.command import run_editor
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
@@ -58,6 +61,7 @@ from benchmarks.workload import WORKLOADS, Generated, Workload
 # Commands that measure something of their own; each returns the exit status.
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "aggregates": run_aggregates,
+    "editor": run_editor,
     "agreement": run_agreement,
     "epochs": run_epochs,
     "history": run_history,
@@ -208,6 +212,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
     add_history_arguments(commands.add_parser("history", help="measure analyses that follow commits"))
+    add_editor_arguments(commands.add_parser("editor", help="measure edits through the language server"))
     add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
     recursion = commands.add_parser("recursion", help="measure recursion over data frames beside Spark's own")
     add_recursion_arguments(recursion)

@@ -77,6 +77,7 @@ class Analyses:
         self._listener.on_mistakes(settings.program, ())
         _LOGGER.info("%s: %d files", settings.program.name, len(analysis.texts))
         affected = set(map(analysis.path_of, analysis.names))
+        affected |= {path for path in opened if analysis.name_of(path) is not None}
         if before is not None:
             affected |= set(map(before.analysis.path_of, before.analysis.names))
             before.analysis.close()
@@ -93,8 +94,11 @@ class Analyses:
             waiting = self._waiting.pop(settings, {})
         analysis = findings.analysis
         changes = dict(_changes(analysis, waiting))
+        # A document that is opened, or changed back, is shown too: its version is new.
+        affected = {path for path in waiting if analysis.name_of(path) is not None}
         if changes:
-            self._listener.on_findings(map(analysis.path_of, analysis.update(changes)))
+            affected |= set(map(analysis.path_of, analysis.update(changes)))
+        self._listener.on_findings(affected)
 
     def _drop_others(self) -> None:
         for settings in [each for each in self.running if each not in self.settings]:

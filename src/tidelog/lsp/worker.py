@@ -73,5 +73,5 @@ class Worker:
             try:
                 task.future.set_result(task.work())
             except Exception as error:
-                _LOGGER.debug("a task failed", exc_info=True)
+                _LOGGER.exception("a task of the language server failed")
                 task.future.set_exception(error)

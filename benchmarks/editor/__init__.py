@@ -1,0 +1,1 @@
+"""What the language server takes for an edit, as its client sees it."""
