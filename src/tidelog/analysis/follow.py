@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from tidelog.analysis.open_tree import open_tree
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.nodes import Program, Relation
+from tidelog.session.session import Session
 from tidelog.source import Span
 from tidelog.trees.edits import EditScript
 from tidelog.trees.forest import Forest
@@ -36,6 +37,7 @@ class Finding:
 class FollowStep:
     """What changed when files changed; `mistakes` are about files that keep the tree they had."""
 
+    paths: tuple[str, ...]
     script: EditScript
     delta: Delta
     inserted: tuple[Finding, ...]
@@ -57,6 +59,13 @@ class Follow:
     def __init__(self, program: str | Path, forest: Forest, **options: Any) -> None:
         self.forest = forest
         self.db = open_tree(program, forest, **options)
+
+    @classmethod
+    def resumed(cls, db: Session, forest: Forest) -> Self:
+        """Return what follows a forest whose facts a session has already, such as that of a store."""
+        made = cls.__new__(cls)
+        made.forest, made.db = forest, db
+        return made
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -89,6 +98,7 @@ class Follow:
             for finding in self._findings(name, delta[name].deleted, before, near)
         ]
         return FollowStep(
+            tuple(changes),
             step.script,
             delta,
             tuple(sorted(inserted, key=_place)),

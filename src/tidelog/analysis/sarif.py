@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
 from tidelog.analysis.follow import Finding
@@ -11,6 +11,10 @@ from tidelog.errors import Diagnostic
 from tidelog.io.staging import Staging, unwritable
 from tidelog.source import Span
 from tidelog.version import own_version
+
+if TYPE_CHECKING:
+    from tidelog.analysis.review import Review, ReviewedFinding
+    from tidelog.trees.hunks import Hunk
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 
@@ -22,16 +26,58 @@ def sarif(findings: Iterable[Finding], mistakes: Iterable[Diagnostic] = ()) -> d
     """
     found = list(findings)
     rules = sorted({finding.relation for finding in found})
+    return _log(rules, [_result(finding, rules) for finding in found], mistakes)
+
+
+def review_sarif(review: "Review") -> dict[str, object]:
+    """Return a SARIF log of a review: results are `new` or `absent`, with the hunks as related locations."""
+    found = (*review.new, *review.fixed)
+    rules = sorted({each.finding.relation for each in found})
     results = [
-        {
-            "ruleId": finding.relation,
-            "ruleIndex": rules.index(finding.relation),
-            "level": "warning",
-            "message": {"text": finding.text},
-            "locations": [] if finding.span is None else [{"physicalLocation": _location(finding.span)}],
+        _result(each.finding, rules)
+        | {
+            "baselineState": "new" if each.is_new else "absent",
+            "message": _message(each),
+            "relatedLocations": [
+                {
+                    "id": number,
+                    "message": {"text": "changed here"},
+                    "physicalLocation": _hunk(hunk, each.is_new),
+                }
+                for number, hunk in enumerate(each.hunks)
+            ],
         }
-        for finding in found
+        for each in found
     ]
+    return _log(rules, results, review.mistakes)
+
+
+def _message(each: "ReviewedFinding") -> dict[str, object]:
+    return {"text": f"{each.finding.text}\n{each.why}" if each.why else each.finding.text}
+
+
+def _hunk(hunk: "Hunk", is_new: bool) -> dict[str, object]:  # noqa: FBT001 - which of the two texts
+    lines = hunk.new if is_new else hunk.old
+    start = max(lines.start, 1)
+    return {
+        "artifactLocation": {"uri": quote(hunk.path, errors="surrogateescape")},
+        "region": {"startLine": start, "endLine": max(start, lines.stop - 1)},
+    }
+
+
+def _result(finding: Finding, rules: list[str]) -> dict[str, object]:
+    return {
+        "ruleId": finding.relation,
+        "ruleIndex": rules.index(finding.relation),
+        "level": "warning",
+        "message": {"text": finding.text},
+        "locations": [] if finding.span is None else [{"physicalLocation": _location(finding.span)}],
+    }
+
+
+def _log(
+    rules: list[str], results: list[dict[str, object]], mistakes: Iterable[Diagnostic]
+) -> dict[str, object]:
     notes = [
         {
             "level": "error",

@@ -35,6 +35,7 @@ from tidelog.cli.parameters import (
     parse_macros,
 )
 from tidelog.cli.pipeline import pipeline_app
+from tidelog.cli.review_command import review
 from tidelog.cli.session_parameters import EPOCHS, READING, takes_options, takes_run, takes_session
 from tidelog.cli.tree import tree_app
 from tidelog.cli.usage import show_plain_usage
@@ -215,6 +216,7 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
 
 
 app.command()(watch)
+app.command()(review)
 app.command()(lsp)
 
 

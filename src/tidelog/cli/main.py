@@ -27,6 +27,7 @@ COMMANDS: Final = (
     "pipeline",
     "plan",
     "profile",
+    "review",
     "tree",
     "version",
     "warm",

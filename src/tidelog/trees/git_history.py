@@ -8,6 +8,7 @@ from typing import IO, Self
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.trees.hunks import Hunk, parse_hunks
 
 # The tree before the first commit, as git itself names it.
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
@@ -66,11 +67,7 @@ class GitHistory:
         text = self._run(
             "log", "--first-parent", "--reverse", "--format=%H%x09%P%x09%s", *_as_arguments(revisions)
         )
-        found = []
-        for line in text.decode(errors="replace").splitlines():
-            commit, parents, subject = line.split("\t", 2)
-            found.append(Commit(commit, parents.split()[0] if parents else None, subject))
-        return found
+        return [_commit(line) for line in text.decode(errors="replace").splitlines()]
 
     def files(self, revision: str) -> dict[str, str]:
         """Return the texts of all files of a revision, by path."""
@@ -85,9 +82,34 @@ class GitHistory:
 
     def changes(self, commit: Commit) -> dict[str, str | None]:
         """Return the texts of the files that a commit changed against its parent; None for deleted ones."""
-        before = commit.parent or _EMPTY_TREE
-        raw = self._run("diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", before, commit.id)
+        return self.changes_between(commit.parent, commit.id)
+
+    def changes_between(self, before: str | None, after: str) -> dict[str, str | None]:
+        """Return the texts of the files that differ between two commits; None for those deleted."""
+        first = before or _EMPTY_TREE
+        raw = self._run("diff-tree", "-r", "-z", "--no-renames", "--no-commit-id", first, after)
         return dict(self._changed(raw.decode(errors="surrogateescape").split("\0")[:-1]))
+
+    def hunks(self, before: str | None, after: str, paths: Sequence[str]) -> tuple[Hunk, ...]:
+        """Return the lines that differ between two commits, in these files."""
+        if not paths:
+            return ()
+        options = ("--unified=0", "--no-renames", "--no-color", "--no-ext-diff", "--no-prefix")
+        names = [f":(top,literal){path}" for path in paths]
+        raw = self._run(
+            "-c", "core.quotePath=false", "diff", *options, before or _EMPTY_TREE, after, "--", *names
+        )
+        return parse_hunks(raw.decode(errors="surrogateescape"))
+
+    def commit(self, revision: str) -> Commit:
+        """Return the commit that a revision such as `HEAD~1` names."""
+        text = self._run("log", "-1", "--format=%H%x09%P%x09%s", "--end-of-options", revision)
+        return _commit(text.decode(errors="replace").splitlines()[0])
+
+    def merge_base(self, one: str, other: str) -> str:
+        """Return the newest commit that two revisions have in common."""
+        found = self._run("merge-base", one, other)
+        return found.decode().strip()
 
     def _changed(self, parts: Sequence[str]) -> Iterator[tuple[str, str | None]]:
         for what, path in zip(parts[::2], parts[1::2], strict=True):
@@ -118,6 +140,11 @@ class GitHistory:
         if done.returncode:
             raise TidelogError([_failed(self._repository, done.stderr.decode(errors="replace").strip())])
         return done.stdout
+
+
+def _commit(line: str) -> Commit:
+    commit, parents, subject = line.split("\t", 2)
+    return Commit(commit, parents.split()[0] if parents else None, subject)
 
 
 def _as_arguments(revisions: str) -> list[str]:
