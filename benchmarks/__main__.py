@@ -15,6 +15,7 @@ python -m benchmarks trees
 python -m benchmarks agreement --lines 250000
 python -m benchmarks history --repo FOLDER
 python -m benchmarks editor --lines 50000 --edits 1000
+python -m benchmarks review --commits 300
 python -m benchmarks pipeline --users 50000 --json out.json
 python -m benchmarks recursion
 """
@@ -33,6 +34,7 @@ from benchmarks.agreement.command import run_agreement
 from benchmarks.data import default_cache, facts_folder, generate
 from benchmarks.editor.command import add_arguments as add_editor_arguments
 from benchmarks.editor.command import run_editor
+from benchmarks.editor.review import add_review_arguments, run_reviews
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
@@ -67,6 +69,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "history": run_history,
     "joins": run_joins,
     "proofs": run_proofs,
+    "review": run_reviews,
     "scale": run_scale,
     "faults": run_faults,
     "pipeline": run_pipeline,
@@ -212,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
     add_history_arguments(commands.add_parser("history", help="measure analyses that follow commits"))
+    add_review_arguments(commands.add_parser("review", help="measure reviews of commits"))
     add_editor_arguments(commands.add_parser("editor", help="measure edits through the language server"))
     add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
     recursion = commands.add_parser("recursion", help="measure recursion over data frames beside Spark's own")

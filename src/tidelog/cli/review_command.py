@@ -69,7 +69,7 @@ def review(  # noqa: PLR0913 - each is an option of its own
     ] = None,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 whatever is found.")] = False,
 ) -> None:
-    """Show findings that appear or vanish between two commits, with the hunks to blame; exit 3 for new ones."""
+    """Show findings that appear or vanish between two commits, with the hunks to blame; exit 3 for new."""
     if each and output_format in (ReviewForm.MARKDOWN, ReviewForm.SARIF):
         raise typer.BadParameter("--each prints text or json")
     from tidelog.analysis.review import ReviewOptions  # noqa: PLC0415 - starts quickly otherwise
