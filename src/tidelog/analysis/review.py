@@ -2,12 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from tidelog.analysis.follow import Finding, Follow, FollowStep, node_columns
-from tidelog.analysis.follow_why import explain
+from tidelog.analysis.follow_why import WhyStep, why_steps, written_steps
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.answers import InputChange
@@ -18,7 +18,11 @@ from tidelog.trees.git_history import GitHistory
 from tidelog.trees.hunks import Hunk
 
 # Smallest proofs are those with the fewest facts.
-_METRIC = "nodes"
+_METRIC: Final = "nodes"
+# In larger changes it takes longer to find the hunks to blame than to analyse everything: then the lines of a
+# proof tell, this many rules deep.
+_MOST_EDITS: Final = 2_000
+_LINES_DEPTH: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,33 +97,41 @@ class Reviewer:
             return Review(name, after.id, after.subject, (), (), ())
         new, fixed = _without_moved(step)
         hunks = self.history.hunks(base, after.id, step.paths) if new or fixed else ()
-        blamer = _Blamer(self.follow, before, hunks, asked.blame_limit)
-        blamed = {id(each): blamer.hunks(each, is_new=each in new) for each in (*new, *fixed)}
-        whys = {id(each): self._why(each, asked) for each in new}
-        if fixed and asked.why_depth:
-            with self._at_base(step, before):
-                whys |= {id(each): self._why(each, asked) for each in fixed}
-        reviewed = {
-            id(each): ReviewedFinding(each, each in new, blamed[id(each)], whys.get(id(each), ""))
-            for each in (*new, *fixed)
-        }
-        return Review(
-            name,
-            after.id,
-            after.subject,
-            tuple(reviewed[id(each)] for each in new),
-            tuple(reviewed[id(each)] for each in fixed),
-            step.mistakes,
-        )
+        limit = asked.blame_limit if len(step.script) <= _MOST_EDITS else 0
+        blamer = _Blamer(self.follow, before, hunks, limit)
+        # The epoch is the last one only before it is taken back.
+        blamed = [[blamer.hunks(each, is_new=several is new) for each in several] for several in (new, fixed)]
+        told = [self._tell(*each, hunks, asked, is_new=True) for each in zip(new, blamed[0], strict=True)]
+        with self._at_base(step, before) if fixed else nullcontext():
+            solved = [
+                self._tell(*each, hunks, asked, is_new=False) for each in zip(fixed, blamed[1], strict=True)
+            ]
+        return Review(name, after.id, after.subject, tuple(told), tuple(solved), step.mistakes)
 
-    def _why(self, finding: Finding, options: ReviewOptions) -> str:
-        if not options.why_depth:
-            return ""
+    def _tell(
+        self,
+        finding: Finding,
+        blamed: tuple[Hunk, ...],
+        hunks: Sequence[Hunk],
+        options: ReviewOptions,
+        *,
+        is_new: bool,
+    ) -> ReviewedFinding:
+        """Return a finding with its proof; without hunks to blame, those that the proof's lines are in."""
+        if not options.why_depth and not hunks:
+            return ReviewedFinding(finding, is_new, blamed, "")
+        steps = self._steps(finding, max(options.why_depth, _LINES_DEPTH))
+        shown = "\n".join(written_steps(each for each in steps if each.depth <= options.why_depth))
+        spans = [each.span for each in steps if each.span is not None]
+        near = [hunk for hunk in hunks if any(_is_in(span, hunk, is_new=is_new) for span in spans)]
+        return ReviewedFinding(finding, is_new, blamed or tuple(near), shown if options.why_depth else "")
+
+    def _steps(self, finding: Finding, depth: int) -> list[WhyStep]:
         try:
-            return explain(self.follow, finding, options.why_depth, _METRIC)
+            return list(why_steps(self.follow, finding, depth, _METRIC))
         except TidelogError:
             # Too many derivations to find the shortest proof: any will do.
-            return explain(self.follow, finding, options.why_depth)
+            return list(why_steps(self.follow, finding, depth))
 
     @contextmanager
     def _at_base(self, step: FollowStep, before: Forest) -> Iterator[None]:

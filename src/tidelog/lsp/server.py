@@ -106,7 +106,8 @@ def _lifecycle(server: TidelogServer) -> None:
         server.note_loop()
         uris = [each.uri for each in params.workspace_folders or []] or [params.root_uri or ""]
         folders = [path for uri in uris if uri for path in [path_of(uri)] if path is not None]
-        encoding = str(getattr(server.workspace.position_encoding, "value", "utf-16"))
+        kind = server.workspace.position_encoding or "utf-16"
+        encoding = str(getattr(kind, "value", kind))
         service.start(folders, encoding, params.initialization_options)
 
     @server.feature(types.INITIALIZED)
