@@ -40,7 +40,7 @@ _LINE = 100
 
 _FENCE = re.compile(r"^```(\w+)(?:[ \t]+(\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # How long something took, and the id of a commit, are shown and not compared.
-_VARYING = re.compile(r"\b[0-9.]+ (?=ms\b)|(?:(?<=# )|(?<=before ))[0-9a-f]{10}\b")
+_VARYING = re.compile(r"\b[0-9.]+ (?=ms\b)|(?:(?<=# )|(?<=before )|(?<=[0-9a-f]\.\.))[0-9a-f]{10}\b")
 _NO_FACTS = re.compile(r"^([\w.]+): no facts$")
 
 
