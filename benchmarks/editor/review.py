@@ -74,7 +74,8 @@ def _in_one_process(program: str, history: GitHistory, commits: list[Commit], ev
         f"{program}: {len(commits)} reviews, {found:,} findings that appear or vanish; CPU ms: median"
         f" {1000 * median:.0f}, mean {1000 * statistics.mean(seconds):.0f}, 90 % {1000 * cuts[89]:.0f},"
         f" most {1000 * max(seconds):.0f}; two full runs {1000 * whole:.0f};"
-        f" {whole / median:.0f} times faster (median), {whole / statistics.mean(seconds):.0f} (mean)"
+        f" {whole / median:.0f} times faster (median), {whole / statistics.mean(seconds):.0f} (mean);"
+        f" {sum(30 * each <= whole for each in seconds)} at least 30 times"
     )
 
 

@@ -101,12 +101,12 @@ class Reviewer:
         blamer = _Blamer(self.follow, before, hunks, limit)
         # The epoch is the last one only before it is taken back.
         blamed = [[blamer.hunks(each, is_new=several is new) for each in several] for several in (new, fixed)]
-        told = [self._tell(*each, hunks, asked, is_new=True) for each in zip(new, blamed[0], strict=True)]
+        appeared = [self._tell(*each, hunks, asked, is_new=True) for each in zip(new, blamed[0], strict=True)]
         with self._at_base(step, before) if fixed else nullcontext():
-            solved = [
+            vanished = [
                 self._tell(*each, hunks, asked, is_new=False) for each in zip(fixed, blamed[1], strict=True)
             ]
-        return Review(name, after.id, after.subject, tuple(told), tuple(solved), step.mistakes)
+        return Review(name, after.id, after.subject, tuple(appeared), tuple(vanished), step.mistakes)
 
     def _tell(
         self,
