@@ -188,6 +188,7 @@ def test_files_that_change_on_disk_are_followed(folder: Path):
             (folder / "tidelog.toml").write_text("analysis = []\n")
             changed("tidelog.toml", types.FileChangeType.Changed)
             await client.until_shown("src/tools.py", [])
+            assert client.client.messages == []
 
     run(scenario)
 

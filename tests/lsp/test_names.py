@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from lsprotocol import types
 
 from support.doc_pages import ROOT
 from tidelog.errors import TidelogError

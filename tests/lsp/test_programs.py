@@ -43,6 +43,7 @@ def test_mistakes_are_shown_while_typing(folder: Path):
             await client.until_shown("graph.dl", [("syntax", 1), ("undeclared-relation", 10)])
             client.replace("graph.dl", GRAPH)
             await client.until_shown("graph.dl", [])
+            assert client.client.messages == []
 
     run(scenario)
 

@@ -96,6 +96,7 @@ def test_ten_thousand_rapid_edits_and_a_kill_in_between(folder: Path):
                 client.open(name, text)
             await agree(client)
             await half(client, 5_000)
+            assert client.client.messages == []
 
     run(scenario)
 
@@ -117,6 +118,7 @@ def test_positions_count_as_the_client_does(folder: Path, encoding: str):
             await client.until_shown("src/a.py", expected_lines(2, 4, 5, 6, 7))
             client.replace("src/b.py", 'x = "😀"; \ny = 1; z = "😀"\ndef g(): ...\n')
             await client.until_shown("src/b.py", [("unused", 3)])
+            assert client.client.error is None
 
     run(scenario)
 

@@ -9,7 +9,7 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.lsp.names import Name
 from tidelog.lsp.outline import document_symbols, highlights, semantic_tokens
-from tidelog.lsp.programs import Place, ProgramFile
+from tidelog.lsp.programs import NamePlace, ProgramFile
 from tidelog.lsp.rename import RenameError, check_renamable, rename
 from tidelog.lsp.service import Service
 from tidelog.source import Source
@@ -109,7 +109,7 @@ class Answers:
         name = None if file is None else file.name_at(file.document.positions.offset(params.position))
         return None if file is None or name is None else (file, name)
 
-    def _places(self, params: AtPosition) -> list[Place]:
+    def _places(self, params: AtPosition) -> list[NamePlace]:
         found = self._named(params)
         return [] if found is None else self.service.programs.places_of(*found)
 
@@ -120,6 +120,6 @@ class Answers:
         return found
 
 
-def _location(place: Place) -> types.Location:
+def _location(place: NamePlace) -> types.Location:
     positions = place.document.positions
     return types.Location(place.document.uri, positions.range(place.name.start, place.name.end))

@@ -33,7 +33,7 @@ TRIGGERS: Final = (".", "@", "$", "#", '"')
 
 
 @dataclass(frozen=True)
-class Completion:
+class Suggestions:
     """Suggests what fits where one types."""
 
     programs: Programs

@@ -9,7 +9,7 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import TidelogError
 from tidelog.io.places import Format, place_of
 from tidelog.lsp.names import Name, NameKind
-from tidelog.lsp.programs import Place, ProgramFile, Programs
+from tidelog.lsp.programs import NamePlace, ProgramFile, Programs
 from tidelog.program.build import make_draft
 from tidelog.program.suggest import counted
 from tidelog.syntax import tree
@@ -94,7 +94,7 @@ class Documentation:
 
     # --- facts ---
 
-    def _facts(self, file: ProgramFile, name: Name, place: Place) -> str:
+    def _facts(self, file: ProgramFile, name: Name, place: NamePlace) -> str:
         count = self.count_facts(file.document.path, name.text)
         if count is None:
             count = self._in_files(file, place)
@@ -103,7 +103,7 @@ class Documentation:
     def _counted(self, count: int | None) -> str:
         return "" if count is None else counted(count, "fact")
 
-    def _in_files(self, file: ProgramFile, place: Place) -> int | None:
+    def _in_files(self, file: ProgramFile, place: NamePlace) -> int | None:
         """Return the number of lines of the fact files beside a program, if it reads any."""
         try:
             draft, _ = make_draft(self.programs.read(file.document).tree)
@@ -123,7 +123,7 @@ class Documentation:
         return sum(known) if known else None
 
 
-def declaration_text(place: Place) -> str:
+def declaration_text(place: NamePlace) -> str:
     """Return the lines of a declaration, up to the one that closes its brackets."""
     text = place.document.text
     start = text.rfind("\n", 0, place.name.start) + 1
@@ -149,7 +149,7 @@ def comment_above(text: str, offset: int) -> str:
     return "\n".join(reversed(found))
 
 
-def _names_of(place: Place, programs: Programs) -> list[Name]:
+def _names_of(place: NamePlace, programs: Programs) -> list[Name]:
     """Return the names in the same item as a declaration."""
     file = programs.file(place.document.path)
     return [] if file is None else [each for each in file.names if each.item == place.name.item]

@@ -25,7 +25,7 @@ _MOST_FILES: Final = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class NamePlace:
     """A name in a document."""
 
     document: Document
@@ -138,25 +138,25 @@ class Programs:
 
     # --- names ---
 
-    def places_of(self, file: ProgramFile, name: Name) -> list[Place]:
+    def places_of(self, file: ProgramFile, name: Name) -> list[NamePlace]:
         """Return where the same thing is named: in the item if it is local, else in all related files."""
         if name.is_local:
             return [
-                Place(file.document, each)
+                NamePlace(file.document, each)
                 for each in file.names
                 if (each.kind, each.text, each.item) == (name.kind, name.text, name.item)
             ]
         return [
-            Place(other.document, each)
+            NamePlace(other.document, each)
             for other in self.related(file.document.path)
             for each in other.names
             if each.kind is name.kind and each.last == name.last
         ]
 
-    def declared(self, path: Path, kind: NameKind) -> list[Place]:
+    def declared(self, path: Path, kind: NameKind) -> list[NamePlace]:
         """Return the declarations of a kind in the programs of a file."""
         return [
-            Place(file.document, name)
+            NamePlace(file.document, name)
             for file in self.related(path)
             for name in file.names
             if name.kind is kind and name.is_declaration

@@ -10,7 +10,7 @@ from lsprotocol import types
 from tidelog.errors import Diagnostic, Severity
 from tidelog.lsp.names import Name, NameKind, find_names
 from tidelog.lsp.positions import Positions
-from tidelog.lsp.programs import Place, ProgramFile, Programs
+from tidelog.lsp.programs import NamePlace, ProgramFile, Programs
 from tidelog.lsp.texts import Document, Texts
 from tidelog.source import Source
 from tidelog.syntax.cursor import RESERVED
@@ -24,7 +24,7 @@ class RenameError(Exception):
     """Tells why a name cannot be changed."""
 
 
-def check_renamable(programs: Programs, file: ProgramFile, name: Name) -> list[Place]:
+def check_renamable(programs: Programs, file: ProgramFile, name: Name) -> list[NamePlace]:
     """Return all places of a name; raises `RenameError` if it cannot be renamed."""
     if name.kind not in _FREE:
         raise RenameError(f"a {name.kind.value} cannot be renamed here")

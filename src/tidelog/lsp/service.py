@@ -10,7 +10,7 @@ from lsprotocol import types
 from tidelog.analysis.follow import Finding
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.lsp.analyses import Analyses, AnalysisListener
-from tidelog.lsp.completion import Completion
+from tidelog.lsp.completion import Suggestions
 from tidelog.lsp.diagnostics import to_protocol
 from tidelog.lsp.documentation import Documentation
 from tidelog.lsp.findings import Findings
@@ -38,7 +38,7 @@ class Service:
         self.settings = ServerSettings()
         self.programs = Programs(self.texts, language_of=self._language_of)
         self.documentation = Documentation(self.programs, self._count_facts)
-        self.completion = Completion(self.programs, self.documentation)
+        self.completion = Suggestions(self.programs, self.documentation)
         listener = AnalysisListener(self._show_files, self._show_mistakes)
         self.analyses = Analyses(self.texts, self.worker, listener)
         self.published: dict[str, list[types.Diagnostic]] = {}
