@@ -96,8 +96,11 @@ class Analyses:
         changes = dict(_changes(analysis, waiting))
         # A document that is opened, or changed back, is shown too: its version is new.
         affected = {path for path in waiting if analysis.name_of(path) is not None}
-        if changes:
-            affected |= set(map(analysis.path_of, analysis.update(changes)))
+        try:
+            affected |= set(map(analysis.path_of, analysis.update(changes))) if changes else set()
+        except TidelogError as error:
+            # The state is as it was; the next edit tries again.
+            self._listener.on_mistakes(settings.program, error.diagnostics)
         self._listener.on_findings(affected)
 
     def _drop_others(self) -> None:
