@@ -46,6 +46,8 @@ class Forest:
     language: Language
     files: Mapping[str, Tree] = field(default_factory=dict)
     next_id: int = 1
+    # The file that a node was last found in, shared by all forests that follow: where to look first.
+    last_seen: dict[int, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def of(cls, language: str = "python") -> "Forest":
@@ -94,7 +96,7 @@ class Forest:
             ids = step.tree.ids[first : first + len(tree)]
             files[path] = replace(tree, ids=ids, next_id=step.tree.next_id)
             first += len(tree)
-        forest = Forest(self.language, files, step.tree.next_id)
+        forest = Forest(self.language, files, step.tree.next_id, self.last_seen)
         return ForestStep(step.script, forest, tuple(mistakes))
 
     def _read(self, path: str, text: str) -> Tree:
@@ -141,10 +143,15 @@ class Forest:
 
     def place_of(self, node: int, near: str | None = None) -> Span | None:
         """Return where a node stands, or None if there is no such node; `near` is the file to try first."""
-        first = self.files.get(near) if near is not None else None
-        if first is not None and node in first:
-            return first.span(node)
-        return next((tree.span(node) for tree in self.files.values() if node in tree), None)
+        for path in (near, self.last_seen.get(node)):
+            tree = self.files.get(path) if path is not None else None
+            if tree is not None and node in tree:
+                return tree.span(node)
+        for path, tree in self.files.items():
+            if node in tree:
+                self.last_seen[node] = path
+                return tree.span(node)
+        return None
 
 
 def read_folder(folder: Path, language: Language) -> dict[str, str]:
