@@ -38,12 +38,18 @@ async function ask(path, options) {
       reply = await fetch(path, { credentials: "same-origin", ...options });
     } catch (error) {
       if (error.name === "AbortError") throw error;
-      throw new AskError([plain("no-connection", "the explorer does not answer", "is `tidelog serve` still running?")], 0);
+      throw new AskError(
+        [plain("no-connection", "the explorer does not answer", "is `tidelog serve` still running?")],
+        0,
+      );
     }
     const answer = await reply.json().catch(() => ({}));
     if (reply.status === 401) location.assign("/login");
     if (!reply.ok) {
-      throw new AskError(answer.diagnostics ?? [plain("no-answer", `the explorer answered ${reply.status}`)], reply.status);
+      throw new AskError(
+        answer.diagnostics ?? [plain("no-answer", `the explorer answered ${reply.status}`)],
+        reply.status,
+      );
     }
     return answer;
   } finally {

@@ -35,16 +35,60 @@ function drawTray(diagnostics = []) {
   tray.hidden = staged.size === 0;
   fill(
     tray,
-    h("div", { class: "heading" },
+    h(
+      "div",
+      { class: "heading" },
       h("h2", {}, `${counted(staged.size, "change")} staged`),
       h("span", { class: "quiet" }, "nothing has changed yet"),
       h("div", { class: "spring" }),
-      h("button", { type: "button", on: { click: () => { staged.clear(); drawTray(); } } }, "Discard"),
-      h("button", { type: "button", class: "main-button", id: "commit", disabled: isCommitting, on: { click: commit } }, isCommitting ? "Committing …" : "Commit", h("kbd", {}, "Ctrl ⏎"))),
+      h(
+        "button",
+        {
+          type: "button",
+          on: {
+            click: () => {
+              staged.clear();
+              drawTray();
+            },
+          },
+        },
+        "Discard",
+      ),
+      h(
+        "button",
+        { type: "button", class: "main-button", id: "commit", disabled: isCommitting, on: { click: commit } },
+        isCommitting ? "Committing …" : "Commit",
+        h("kbd", {}, "Ctrl ⏎"),
+      ),
+    ),
     diagnostics.length ? diagnosticList(diagnostics) : null,
-    h("ul", { class: "script" }, [...staged].map(([fact, { sign }]) =>
-      h("li", { class: sign === "+" ? "plus" : "minus" }, h("span", { class: "sign" }, sign), h("code", {}, fact),
-        h("button", { type: "button", class: "bare", "aria-label": `Do not change ${fact.slice(0, 100)}`, on: { click: () => { staged.delete(fact); drawTray(); } } }, icon("close"))))),
+    h(
+      "ul",
+      { class: "script" },
+      [...staged].map(([fact, { sign }]) =>
+        h(
+          "li",
+          { class: sign === "+" ? "plus" : "minus" },
+          h("span", { class: "sign" }, sign),
+          h("code", {}, fact),
+          h(
+            "button",
+            {
+              type: "button",
+              class: "bare",
+              "aria-label": `Do not change ${fact.slice(0, 100)}`,
+              on: {
+                click: () => {
+                  staged.delete(fact);
+                  drawTray();
+                },
+              },
+            },
+            icon("close"),
+          ),
+        ),
+      ),
+    ),
   );
 }
 
@@ -79,13 +123,26 @@ export async function takeBack(epoch) {
 export async function afterEpoch(epoch) {
   await session.load();
   const words = [
-    h("strong", {}, `Epoch ${epoch.epoch}`), ": ",
-    h("span", { class: "plus" }, `+${counted(epoch.inserted, "fact")}`), ", ",
-    h("span", { class: "minus" }, `−${counted(epoch.deleted, "fact")}`), ` in ${milliseconds(epoch.seconds)}`,
-    epoch.violations.length ? h("div", { class: "minus" }, `${counted(epoch.violations.length, "guard")} broken.`) : null,
-    epoch.without_effect.length ? h("div", { class: "quiet" }, "Some changes had no effect: their facts were there, or were not, already.") : null,
+    h("strong", {}, `Epoch ${epoch.epoch}`),
+    ": ",
+    h("span", { class: "plus" }, `+${counted(epoch.inserted, "fact")}`),
+    ", ",
+    h("span", { class: "minus" }, `−${counted(epoch.deleted, "fact")}`),
+    ` in ${milliseconds(epoch.seconds)}`,
+    epoch.violations.length
+      ? h("div", { class: "minus" }, `${counted(epoch.violations.length, "guard")} broken.`)
+      : null,
+    epoch.without_effect.length
+      ? h("div", { class: "quiet" }, "Some changes had no effect: their facts were there, or were not, already.")
+      : null,
   ];
-  toast(words, { actions: [["See the difference", () => go("epochs", String(epoch.epoch))], ["Take back", () => takeBack(epoch.epoch)]], seconds: 14 });
+  toast(words, {
+    actions: [
+      ["See the difference", () => go("epochs", String(epoch.epoch))],
+      ["Take back", () => takeBack(epoch.epoch)],
+    ],
+    seconds: 14,
+  });
   await redraw();
 }
 
@@ -94,7 +151,11 @@ export function insertForm(relation) {
   const form = h(
     "form",
     { class: "insert", "aria-label": `Insert a fact into ${relation.name}` },
-    h("div", { class: "fields" }, relation.columns.map((_, place) => valueField(relation, place))),
+    h(
+      "div",
+      { class: "fields" },
+      relation.columns.map((_, place) => valueField(relation, place)),
+    ),
     h("button", { type: "submit" }, icon("plus"), "Stage"),
   );
   form.addEventListener("submit", (event) => {

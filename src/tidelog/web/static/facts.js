@@ -34,14 +34,24 @@ export async function showFacts(ground, route) {
 
 function heading(relation, mayChange, table) {
   const place = h("div", {});
-  const insert = h("button", { type: "button", class: "main-button", "aria-expanded": "false" }, icon("plus"), "Insert a fact");
+  const insert = h(
+    "button",
+    { type: "button", class: "main-button", "aria-expanded": "false" },
+    icon("plus"),
+    "Insert a fact",
+  );
   insert.addEventListener("click", () => {
     const isOpen = insert.getAttribute("aria-expanded") === "true";
     insert.setAttribute("aria-expanded", String(!isOpen));
     fill(place, isOpen ? null : insertForm(relation));
     place.querySelector("input")?.focus();
   });
-  const kinds = [relation.is_input ? "input" : null, relation.is_derived ? "derived" : null, relation.is_output ? "output" : null, ...relation.qualifiers];
+  const kinds = [
+    relation.is_input ? "input" : null,
+    relation.is_derived ? "derived" : null,
+    relation.is_output ? "output" : null,
+    ...relation.qualifiers,
+  ];
   return [
     h(
       "div",
@@ -50,7 +60,9 @@ function heading(relation, mayChange, table) {
       kinds.filter(Boolean).map((each) => h("span", { class: "badge" }, each)),
       h("div", { class: "spring" }),
       h("a", { class: "button", href: address("rules", { relation: relation.name }) }, icon("page"), "Rules"),
-      relation.is_derived ? h("button", { type: "button", on: { click: () => go("why-not", { relation: relation.name }) } }, "Why not …") : null,
+      relation.is_derived
+        ? h("button", { type: "button", on: { click: () => go("why-not", { relation: relation.name }) } }, "Why not …")
+        : null,
       mayChange ? insert : null,
     ),
     place,
@@ -58,7 +70,11 @@ function heading(relation, mayChange, table) {
 }
 
 function remember({ offset, limit, sort, filters }) {
-  const kept = { offset: offset || "", limit: limit === 100 ? "" : limit, sort: sort.map(([place, down]) => (down ? `-${place}` : place)).join(",") };
+  const kept = {
+    offset: offset || "",
+    limit: limit === 100 ? "" : limit,
+    sort: sort.map(([place, down]) => (down ? `-${place}` : place)).join(","),
+  };
   for (const [place, text] of Object.entries(filters)) kept[`f${place}`] = text;
   return kept;
 }
@@ -67,7 +83,11 @@ function recall(query) {
   const state = {};
   if (query.get("offset")) state.offset = Number(query.get("offset")) || 0;
   if (query.get("limit")) state.limit = Number(query.get("limit")) || 100;
-  if (query.get("sort")) state.sort = query.get("sort").split(",").map((part) => [Math.abs(Number(part)), part.startsWith("-")]);
+  if (query.get("sort"))
+    state.sort = query
+      .get("sort")
+      .split(",")
+      .map((part) => [Math.abs(Number(part)), part.startsWith("-")]);
   state.filters = {};
   for (const [name, text] of query) if (/^f\d+$/.test(name)) state.filters[Number(name.slice(1))] = text;
   return state;

@@ -45,7 +45,14 @@ export function startKeys(closeInspector) {
 export function shortcutsButton() {
   return h(
     "button",
-    { class: "bare", type: "button", id: "shortcuts", "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)", on: { click: showShortcuts } },
+    {
+      class: "bare",
+      type: "button",
+      id: "shortcuts",
+      "aria-label": "Keyboard shortcuts",
+      title: "Keyboard shortcuts (?)",
+      on: { click: showShortcuts },
+    },
     icon("keys"),
   );
 }
@@ -57,10 +64,18 @@ function showShortcuts() {
     "dialog",
     { class: "keys", "aria-labelledby": "keys-title" },
     h("h2", { id: "keys-title" }, "Keyboard"),
-    h("dl", {}, SHORTCUTS.map(([keys, words]) => [
-      h("dt", {}, keys.split(" ").map((key) => h("kbd", {}, key))),
-      h("dd", {}, words),
-    ])),
+    h(
+      "dl",
+      {},
+      SHORTCUTS.map(([keys, words]) => [
+        h(
+          "dt",
+          {},
+          keys.split(" ").map((key) => h("kbd", {}, key)),
+        ),
+        h("dd", {}, words),
+      ]),
+    ),
     close,
   );
   close.addEventListener("click", () => dialog.close());

@@ -1,16 +1,16 @@
 // The start of the page: load what is known, then show what the address asks for.
 
-import { fill, h } from "./dom.js";
 import { showBlame } from "./blame.js";
 import { startChanges } from "./changes.js";
+import { fill, h } from "./dom.js";
 import { showEpochs } from "./epochs.js";
 import { showFacts } from "./facts.js";
 import { closeInspector } from "./inspector.js";
 import { shortcutsButton, startKeys } from "./keys.js";
 import { diagnosticList } from "./notices.js";
 import { showOverview } from "./overview.js";
-import { address, currentRoute } from "./router.js";
 import { showProfile } from "./profile.js";
+import { address, currentRoute } from "./router.js";
 import { showRules } from "./rules.js";
 import { session } from "./session.js";
 import { startSidebar } from "./sidebar.js";
@@ -20,9 +20,22 @@ import { showWhyNot } from "./why_not.js";
 
 const main = document.getElementById("main");
 const VIEWS = {
-  "": showOverview, facts: showFacts, rules: showRules, why: showWhy, "why-not": showWhyNot, epochs: showEpochs, blame: showBlame, profile: showProfile,
+  "": showOverview,
+  facts: showFacts,
+  rules: showRules,
+  why: showWhy,
+  "why-not": showWhyNot,
+  epochs: showEpochs,
+  blame: showBlame,
+  profile: showProfile,
 };
-const NAMED = [["Facts", "", ["", "facts", "why"]], ["Rules", "rules", ["rules"]], ["Why not", "why-not", ["why-not"]], ["Epochs", "epochs", ["epochs", "blame"]], ["Profile", "profile", ["profile"]]];
+const NAMED = [
+  ["Facts", "", ["", "facts", "why"]],
+  ["Rules", "rules", ["rules"]],
+  ["Why not", "why-not", ["why-not"]],
+  ["Epochs", "epochs", ["epochs", "blame"]],
+  ["Profile", "profile", ["profile"]],
+];
 
 let drawn = 0;
 
@@ -40,7 +53,11 @@ async function draw() {
     await show(ground, route);
   } catch (error) {
     if (error.name === "AbortError" || turn !== drawn) return;
-    fill(ground, h("h1", {}, "This cannot be shown"), diagnosticList(error.diagnostics ?? [{ code: "page", message: String(error) }]));
+    fill(
+      ground,
+      h("h1", {}, "This cannot be shown"),
+      diagnosticList(error.diagnostics ?? [{ code: "page", message: String(error) }]),
+    );
     if (!error.diagnostics) throw error;
   }
 }
@@ -49,7 +66,8 @@ function drawViews(view) {
   fill(
     document.getElementById("views"),
     NAMED.map(([words, name, members]) =>
-      h("a", { href: name ? address(name) : "#/", "aria-current": members.includes(view) ? "page" : null }, words)),
+      h("a", { href: name ? address(name) : "#/", "aria-current": members.includes(view) ? "page" : null }, words),
+    ),
   );
 }
 
@@ -61,7 +79,14 @@ function drawTitle() {
   fill(
     tools,
     h("a", { class: "badge", href: "#/epochs", id: "epoch-badge", title: "The present epoch" }, `epoch ${epoch}`),
-    h("span", { class: `badge ${may_write ? "writes" : "reads"}`, title: may_write ? "Facts can be changed" : "Started without --write" }, may_write ? "can write" : "read-only"),
+    h(
+      "span",
+      {
+        class: `badge ${may_write ? "writes" : "reads"}`,
+        title: may_write ? "Facts can be changed" : "Started without --write",
+      },
+      may_write ? "can write" : "read-only",
+    ),
     theme,
     keys,
   );

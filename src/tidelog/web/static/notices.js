@@ -9,7 +9,21 @@ export function toast(words, { kind = "news", actions = [], seconds = 9 } = {}) 
     "div",
     { class: `toast ${kind}` },
     h("div", { class: "words" }, words),
-    actions.map(([label, act]) => h("button", { type: "button", on: { click: () => { box.remove(); act(); } } }, label)),
+    actions.map(([label, act]) =>
+      h(
+        "button",
+        {
+          type: "button",
+          on: {
+            click: () => {
+              box.remove();
+              act();
+            },
+          },
+        },
+        label,
+      ),
+    ),
     close,
   );
   close.addEventListener("click", () => box.remove());

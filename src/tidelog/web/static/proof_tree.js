@@ -9,7 +9,12 @@ export class ProofTree {
   constructor({ root, open, choose, label }) {
     this.open = open;
     this.choose = choose;
-    this.element = h("ul", { class: "tree", role: "tree", "aria-label": label, on: { keydown: (event) => this.onKey(event) } });
+    this.element = h("ul", {
+      class: "tree",
+      role: "tree",
+      "aria-label": label,
+      on: { keydown: (event) => this.onKey(event) },
+    });
     const item = this.item(root, 1);
     item.setAttribute("tabindex", "0");
     fill(this.element, item);
@@ -24,7 +29,9 @@ export class ProofTree {
       "div",
       { class: `node ${node.kind}` },
       arrow,
-      node.mark ? h("span", { class: `mark ${CLASSES[node.mark] ?? node.mark}`, title: node.mark }, MARKS[node.mark]) : null,
+      node.mark
+        ? h("span", { class: `mark ${CLASSES[node.mark] ?? node.mark}`, title: node.mark }, MARKS[node.mark])
+        : null,
       node.kind === "miss" && node.note ? h("span", { class: "verdict" }, node.note) : null,
       h("code", { class: "atom" }, coloured(node.text)),
       node.kind !== "miss" && node.note ? h("span", { class: "note", title: node.note }, node.note) : null,
@@ -45,7 +52,9 @@ export class ProofTree {
   }
 
   select(item) {
-    this.element.querySelectorAll('[aria-selected="true"]').forEach((each) => each.setAttribute("aria-selected", "false"));
+    this.element
+      .querySelectorAll('[aria-selected="true"]')
+      .forEach((each) => each.setAttribute("aria-selected", "false"));
     this.element.querySelectorAll('[tabindex="0"]').forEach((each) => each.setAttribute("tabindex", "-1"));
     item.setAttribute("aria-selected", "true");
     item.setAttribute("tabindex", "0");
@@ -79,7 +88,13 @@ export class ProofTree {
       if (item.getAttribute("aria-expanded") !== "true") return;
     }
     const level = Number(item.getAttribute("aria-level")) + 1;
-    item.append(h("ul", { role: "group" }, node.premises.map((each) => this.item(each, level))));
+    item.append(
+      h(
+        "ul",
+        { role: "group" },
+        node.premises.map((each) => this.item(each, level)),
+      ),
+    );
     // The node may have learned its rule on the way.
     if (item.getAttribute("aria-selected") === "true") this.choose?.(node);
   }
@@ -109,10 +124,18 @@ export class ProofTree {
       to.focus();
     };
     switch (event.key) {
-      case "ArrowDown": move(shown[place + 1]); break;
-      case "ArrowUp": move(shown[place - 1]); break;
-      case "Home": move(shown[0]); break;
-      case "End": move(shown.at(-1)); break;
+      case "ArrowDown":
+        move(shown[place + 1]);
+        break;
+      case "ArrowUp":
+        move(shown[place - 1]);
+        break;
+      case "Home":
+        move(shown[0]);
+        break;
+      case "End":
+        move(shown.at(-1));
+        break;
       case "ArrowRight":
         if (item.getAttribute("aria-expanded") === "false") this.expand(item);
         else move(item.querySelector("[role=treeitem]"));
@@ -122,8 +145,11 @@ export class ProofTree {
         else move(item.parentElement.closest("[role=treeitem]"));
         break;
       case "Enter":
-      case " ": this.toggle(item); break;
-      default: return;
+      case " ":
+        this.toggle(item);
+        break;
+      default:
+        return;
     }
     event.preventDefault();
     event.stopPropagation();

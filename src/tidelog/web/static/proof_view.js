@@ -26,7 +26,12 @@ export async function proofView(fact) {
   const bar = h(
     "div",
     { class: "bar" },
-    h("button", { type: "button", class: "bare", on: { click: () => tree.expandAll(3).catch(showError) } }, icon("down"), "Open more"),
+    h(
+      "button",
+      { type: "button", class: "bare", on: { click: () => tree.expandAll(3).catch(showError) } },
+      icon("down"),
+      "Open more",
+    ),
     h("button", { type: "button", class: "bare", on: { click: () => tree.collapseAll() } }, icon("up"), "Close all"),
     answer.proof.is_input ? null : [support, others],
   );
@@ -37,13 +42,20 @@ async function showOthers(fact, button, holder, details) {
   button.disabled = true;
   try {
     const { proofs, is_cut } = await post("/api/derivations", { fact });
-    fill(holder, h("p", { class: "quiet" }, counted(proofs.length, "derivation"), is_cut ? ", and there are more" : ""),
-      proofs.map((root, number) => new ProofTree({
-        root,
-        label: `Derivation ${number + 1}`,
-        choose: (node) => details.show(node),
-        open: async (node) => (await post("/api/why", { fact, derivation: number, path: node.path, depth: 1 })).proof,
-      }).element));
+    fill(
+      holder,
+      h("p", { class: "quiet" }, counted(proofs.length, "derivation"), is_cut ? ", and there are more" : ""),
+      proofs.map(
+        (root, number) =>
+          new ProofTree({
+            root,
+            label: `Derivation ${number + 1}`,
+            choose: (node) => details.show(node),
+            open: async (node) =>
+              (await post("/api/why", { fact, derivation: number, path: node.path, depth: 1 })).proof,
+          }).element,
+      ),
+    );
   } catch (error) {
     button.disabled = false;
     showError(error);
@@ -54,9 +66,18 @@ async function showSupport(fact, button, holder) {
   button.disabled = true;
   try {
     const { facts, is_cut } = await post("/api/support", { fact });
-    holder.prepend(h("section", { class: "support", "aria-label": "Input facts the proof rests on" },
-      h("h3", {}, `It rests on ${counted(facts.length, "input fact")}${is_cut ? " and more" : ""}`),
-      h("ul", {}, facts.map((each) => h("li", {}, h("code", {}, each))))));
+    holder.prepend(
+      h(
+        "section",
+        { class: "support", "aria-label": "Input facts the proof rests on" },
+        h("h3", {}, `It rests on ${counted(facts.length, "input fact")}${is_cut ? " and more" : ""}`),
+        h(
+          "ul",
+          {},
+          facts.map((each) => h("li", {}, h("code", {}, each))),
+        ),
+      ),
+    );
   } catch (error) {
     button.disabled = false;
     showError(error);
@@ -75,7 +96,11 @@ export class Details {
 
   show(node) {
     const bindings = node.bindings?.length
-      ? h("dl", { class: "bindings", "aria-label": "Bindings" }, node.bindings.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))))
+      ? h(
+          "dl",
+          { class: "bindings", "aria-label": "Bindings" },
+          node.bindings.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))),
+        )
       : null;
     fill(this.title, h("div", { class: "words" }, this.words(node)), bindings);
     if (node.rule?.place) this.mark(node.rule.place);
@@ -88,12 +113,23 @@ export class Details {
     const relation = /^!?\s*([\w.?]+)\(/.exec(node.text)?.[1];
     if (node.rule) {
       const { place, name } = node.rule;
-      return ["By the rule ", h("strong", {}, name ?? ""), place ? ` at line ${place.line} of ${place.source.split("/").at(-1)}` : "", ":"];
+      return [
+        "By the rule ",
+        h("strong", {}, name ?? ""),
+        place ? ` at line ${place.line} of ${place.source.split("/").at(-1)}` : "",
+        ":",
+      ];
     }
-    if (node.is_input) return ["An input fact of ", h("a", { class: "mono", href: address("facts", relation ?? "") }, relation), "."];
+    if (node.is_input)
+      return ["An input fact of ", h("a", { class: "mono", href: address("facts", relation ?? "") }, relation), "."];
     if (node.kind === "negated") {
       const fact = node.fact ?? null;
-      return ["It does not hold, as the rule asks. ", fact ? h("button", { type: "button", class: "bare", on: { click: () => go("why-not", { fact }) } }, "Why not?") : null];
+      return [
+        "It does not hold, as the rule asks. ",
+        fact
+          ? h("button", { type: "button", class: "bare", on: { click: () => go("why-not", { fact }) } }, "Why not?")
+          : null,
+      ];
     }
     if (node.kind === "constraint") return ["A constraint that is true."];
     return [node.note ?? ""];

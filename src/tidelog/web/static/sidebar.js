@@ -6,7 +6,11 @@ import { session } from "./session.js";
 
 export function startSidebar(side) {
   const find = h("input", {
-    type: "search", id: "find-relation", placeholder: "Find a relation  /", "aria-label": "Find a relation", autocomplete: "off",
+    type: "search",
+    id: "find-relation",
+    placeholder: "Find a relation  /",
+    "aria-label": "Find a relation",
+    autocomplete: "off",
   });
   const list = h("nav", { class: "list", "aria-label": "Relations" });
   fill(side, h("div", { class: "find" }, find), list);
@@ -43,19 +47,21 @@ function drawList(list, typed) {
   ];
   fill(
     list,
-    groups.filter(([, members]) => members.length).map(([title, members]) => [
-      h("h2", {}, title),
-      members.map((each) => {
-        const link = h(
-          "a",
-          { class: "relation", href: address("facts", each.name), title: signature(each) },
-          h("span", { class: "name" }, each.name),
-          h("span", { class: "count" }, count(each.size), h("span", { class: "unseen" }, " facts")),
-        );
-        link.dataset.name = each.name;
-        return link;
-      }),
-    ]),
+    groups
+      .filter(([, members]) => members.length)
+      .map(([title, members]) => [
+        h("h2", {}, title),
+        members.map((each) => {
+          const link = h(
+            "a",
+            { class: "relation", href: address("facts", each.name), title: signature(each) },
+            h("span", { class: "name" }, each.name),
+            h("span", { class: "count" }, count(each.size), h("span", { class: "unseen" }, " facts")),
+          );
+          link.dataset.name = each.name;
+          return link;
+        }),
+      ]),
     shown.length ? null : h("p", { class: "quiet none" }, "No relation has this in its name."),
   );
   mark(list);

@@ -2,7 +2,8 @@
 
 import { h } from "./dom.js";
 
-const TOKENS = /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|("(?:\\.|[^"\\\n])*")|(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)|(\b\d[\w.]*)|([A-Za-z_?][\w?.]*)(?=\s*\()/g;
+const TOKENS =
+  /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|("(?:\\.|[^"\\\n])*")|(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)|(\b\d[\w.]*)|([A-Za-z_?][\w?.]*)(?=\s*\()/g;
 const KINDS = [null, "comment", "string", "keyword", "number", "relation"];
 
 // Return the pieces of a text: [kind or null, text].
@@ -32,12 +33,16 @@ export function sourceLines(text, onLine = null) {
       if (part) lines.at(-1).push(kind ? h("span", { class: `t-${kind}` }, part) : part);
     });
   }
-  const list = h("ol", { class: "source" }, lines.map((pieces, number) => {
-    const line = h("li", {}, h("code", {}, pieces.length ? pieces : " "));
-    line.dataset.line = number + 1;
-    if (onLine) line.addEventListener("click", () => onLine(number + 1));
-    return line;
-  }));
+  const list = h(
+    "ol",
+    { class: "source" },
+    lines.map((pieces, number) => {
+      const line = h("li", {}, h("code", {}, pieces.length ? pieces : " "));
+      line.dataset.line = number + 1;
+      if (onLine) line.addEventListener("click", () => onLine(number + 1));
+      return line;
+    }),
+  );
   return list;
 }
 

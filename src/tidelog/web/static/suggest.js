@@ -10,8 +10,13 @@ export function valueField(relation, place, { value = "", optional = false } = {
   const column = relation.columns[place];
   const list = h("datalist", { id: `values-${(made += 1)}` });
   const input = h("input", {
-    type: "text", list: list.id, autocomplete: "off", spellcheck: "false", value,
-    name: `value-${place}`, placeholder: optional ? "any" : column.type,
+    type: "text",
+    list: list.id,
+    autocomplete: "off",
+    spellcheck: "false",
+    value,
+    name: `value-${place}`,
+    placeholder: optional ? "any" : column.type,
   });
   let running = null;
   const offer = later(150, async () => {
@@ -20,7 +25,10 @@ export function valueField(relation, place, { value = "", optional = false } = {
     try {
       const path = `/api/values/${encodeURIComponent(relation.name)}/${place}`;
       const { values } = await get(path, { typed: input.value }, running.signal);
-      fill(list, values.map((each) => h("option", { value: each })));
+      fill(
+        list,
+        values.map((each) => h("option", { value: each })),
+      );
     } catch (error) {
       // Suggestions are a help and no more: without them one types the value.
       if (!isAbort(error)) fill(list);
@@ -28,7 +36,13 @@ export function valueField(relation, place, { value = "", optional = false } = {
   });
   input.addEventListener("input", offer);
   input.addEventListener("focus", offer);
-  return h("label", { class: "field" }, h("span", {}, h("span", { class: "mono" }, column.name), " ", h("span", { class: "quiet" }, column.type)), input, list);
+  return h(
+    "label",
+    { class: "field" },
+    h("span", {}, h("span", { class: "mono" }, column.name), " ", h("span", { class: "quiet" }, column.type)),
+    input,
+    list,
+  );
 }
 
 export function fieldValues(form) {
@@ -40,6 +54,9 @@ const ESCAPES = { "\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t
 // Return a fact as it is written in a program; symbols get their quotes here.
 export function writeFact(relation, values) {
   const terms = values.map((text, place) =>
-    relation.columns[place].kind === "symbol" ? `"${text.replace(/[\\"\n\r\t]/g, (each) => ESCAPES[each])}"` : text.trim());
+    relation.columns[place].kind === "symbol"
+      ? `"${text.replace(/[\\"\n\r\t]/g, (each) => ESCAPES[each])}"`
+      : text.trim(),
+  );
   return `${relation.name}(${terms.join(", ")})`;
 }

@@ -62,7 +62,9 @@ export class FactTable {
   }
 
   loadAgain() {
-    this.load().catch((error) => fill(this.mistakes, diagnosticList(error.diagnostics ?? [{ code: "page", message: String(error) }])));
+    this.load().catch((error) =>
+      fill(this.mistakes, diagnosticList(error.diagnostics ?? [{ code: "page", message: String(error) }])),
+    );
   }
 
   draw() {
@@ -75,11 +77,17 @@ export class FactTable {
   drawHead() {
     const { columns } = this.page;
     this.sorters = columns.map((column, place) =>
-      h("button", { type: "button", class: "sorter", on: { click: (event) => this.sortBy(place, event.shiftKey) } }));
+      h("button", { type: "button", class: "sorter", on: { click: (event) => this.sortBy(place, event.shiftKey) } }),
+    );
     const filters = columns.map((column, place) => {
       const input = h("input", {
-        type: "text", class: "filter", autocomplete: "off", spellcheck: "false", placeholder: hint(column),
-        "aria-label": `Filter ${column.name}`, value: this.state.filters[place] ?? "",
+        type: "text",
+        class: "filter",
+        autocomplete: "off",
+        spellcheck: "false",
+        placeholder: hint(column),
+        "aria-label": `Filter ${column.name}`,
+        value: this.state.filters[place] ?? "",
       });
       input.addEventListener("input", () => {
         this.state.filters[place] = input.value;
@@ -92,10 +100,18 @@ export class FactTable {
     const table = h(
       "table",
       { role: "grid", "aria-label": this.options.label },
-      h("thead", {},
-        h("tr", {}, this.sorters.map((sorter, place) => h("th", { scope: "col", class: columns[place].kind }, sorter)),
-          columns.length ? null : h("th", { scope: "col" }, "holds"), h("th", { class: "act" }, h("span", { class: "unseen" }, "Actions"))),
-        hasFilters ? h("tr", { class: "filters" }, filters, h("th", { class: "act" })) : null),
+      h(
+        "thead",
+        {},
+        h(
+          "tr",
+          {},
+          this.sorters.map((sorter, place) => h("th", { scope: "col", class: columns[place].kind }, sorter)),
+          columns.length ? null : h("th", { scope: "col" }, "holds"),
+          h("th", { class: "act" }, h("span", { class: "unseen" }, "Actions")),
+        ),
+        hasFilters ? h("tr", { class: "filters" }, filters, h("th", { class: "act" })) : null,
+      ),
       this.body,
     );
     fill(this.frame, table);
@@ -108,8 +124,12 @@ export class FactTable {
       const order = found ? (found[1] ? "descending" : "ascending") : "none";
       sorter.parentElement.setAttribute("aria-sort", order);
       sorter.title = "Sort; with Shift by several columns";
-      fill(sorter, h("span", { class: "name" }, columns[place].name), h("span", { class: "type" }, columns[place].type),
-        h("span", { class: `order ${order}` }, icon(order === "none" ? "sort" : order === "ascending" ? "up" : "down")));
+      fill(
+        sorter,
+        h("span", { class: "name" }, columns[place].name),
+        h("span", { class: "type" }, columns[place].type),
+        h("span", { class: `order ${order}` }, icon(order === "none" ? "sort" : order === "ascending" ? "up" : "down")),
+      );
     });
   }
 
@@ -124,28 +144,70 @@ export class FactTable {
   drawRows() {
     const { rows, columns } = this.page;
     const sign = this.options.sign;
-    fill(this.body, rows.map((row, number) => {
-      const cells = columns.length
-        ? row.values.map((text, place) => h("td", { class: columns[place].kind, title: text.length > 60 ? text.slice(0, 1000) : null }, text))
-        : [h("td", {}, "true")];
-      if (sign) cells[0].prepend(h("span", { class: `sign ${sign === "+" ? "plus" : "minus"}`, "aria-label": sign === "+" ? "inserted" : "deleted" }, sign));
-      const element = h("tr", { class: `row${sign === "+" ? " plus" : sign ? " minus" : ""}`, tabindex: number === 0 ? 0 : -1 }, cells, h("td", { class: "act" }, this.actions(row)));
-      element.addEventListener("click", (event) => {
-        if (!event.target.closest("button") && !String(getSelection())) this.choose(row, element);
-      });
-      element.addEventListener("focus", () => this.stand(element));
-      element.fact = row;
-      return element;
-    }));
+    fill(
+      this.body,
+      rows.map((row, number) => {
+        const cells = columns.length
+          ? row.values.map((text, place) =>
+              h("td", { class: columns[place].kind, title: text.length > 60 ? text.slice(0, 1000) : null }, text),
+            )
+          : [h("td", {}, "true")];
+        if (sign)
+          cells[0].prepend(
+            h(
+              "span",
+              { class: `sign ${sign === "+" ? "plus" : "minus"}`, "aria-label": sign === "+" ? "inserted" : "deleted" },
+              sign,
+            ),
+          );
+        const element = h(
+          "tr",
+          { class: `row${sign === "+" ? " plus" : sign ? " minus" : ""}`, tabindex: number === 0 ? 0 : -1 },
+          cells,
+          h("td", { class: "act" }, this.actions(row)),
+        );
+        element.addEventListener("click", (event) => {
+          if (!event.target.closest("button") && !String(getSelection())) this.choose(row, element);
+        });
+        element.addEventListener("focus", () => this.stand(element));
+        element.fact = row;
+        return element;
+      }),
+    );
     if (!rows.length) {
       const isFiltered = Object.values(this.state.filters).some(Boolean);
-      fill(this.body, h("tr", {}, h("td", { class: "none", colspan: columns.length + 1 }, isFiltered ? "No fact fits the filters." : "There are no facts.")));
+      fill(
+        this.body,
+        h(
+          "tr",
+          {},
+          h(
+            "td",
+            { class: "none", colspan: columns.length + 1 },
+            isFiltered ? "No fact fits the filters." : "There are no facts.",
+          ),
+        ),
+      );
     }
   }
 
   actions(row) {
-    return this.options.actions(row).map(([words, title, act]) =>
-      h("button", { type: "button", class: "bare", tabindex: -1, title, "aria-label": row.fact ? `${title}: ${row.fact.slice(0, 200)}` : title, on: { click: (event) => act(row, event.target.closest("tr")) } }, words));
+    return this.options
+      .actions(row)
+      .map(([words, title, act]) =>
+        h(
+          "button",
+          {
+            type: "button",
+            class: "bare",
+            tabindex: -1,
+            title,
+            "aria-label": row.fact ? `${title}: ${row.fact.slice(0, 200)}` : title,
+            on: { click: (event) => act(row, event.target.closest("tr")) },
+          },
+          words,
+        ),
+      );
   }
 
   choose(row, element) {
@@ -184,26 +246,59 @@ export class FactTable {
   drawFooter() {
     const { matching, offset, limit, rows, size, order } = this.page;
     const button = (name, words, to, isOff) =>
-      h("button", { type: "button", class: "bare", "aria-label": words, title: words, disabled: isOff, on: { click: () => this.turn(to) } }, icon(name));
+      h(
+        "button",
+        {
+          type: "button",
+          class: "bare",
+          "aria-label": words,
+          title: words,
+          disabled: isOff,
+          on: { click: () => this.turn(to) },
+        },
+        icon(name),
+      );
     const last = Math.floor(Math.max(0, matching - 1) / limit) * limit;
-    const sizes = h("select", { "aria-label": "Facts on a page", class: "small" }, SIZES.map((each) => h("option", { value: each, selected: each === limit }, `${count(each)} a page`)));
-    sizes.addEventListener("change", () => { this.state.limit = Number(sizes.value); this.restart(); });
-    const jump = h("input", { type: "text", inputmode: "numeric", class: "small jump", "aria-label": "Go to fact number", placeholder: "go to" });
+    const sizes = h(
+      "select",
+      { "aria-label": "Facts on a page", class: "small" },
+      SIZES.map((each) => h("option", { value: each, selected: each === limit }, `${count(each)} a page`)),
+    );
+    sizes.addEventListener("change", () => {
+      this.state.limit = Number(sizes.value);
+      this.restart();
+    });
+    const jump = h("input", {
+      type: "text",
+      inputmode: "numeric",
+      class: "small jump",
+      "aria-label": "Go to fact number",
+      placeholder: "go to",
+    });
     jump.addEventListener("keydown", (event) => {
       const wanted = Number(jump.value.replaceAll(",", ""));
       if (event.key === "Enter" && wanted > 0) this.turn(Math.floor((wanted - 1) / limit) * limit);
     });
     const orders = { stored: ", as stored", value: "", sorted: "" };
-    fill(this.status, matching === size ? counted(size, "fact") : `${count(matching)} of ${counted(size, "fact")}`, orders[order]);
+    fill(
+      this.status,
+      matching === size ? counted(size, "fact") : `${count(matching)} of ${counted(size, "fact")}`,
+      orders[order],
+    );
     fill(
       this.footer,
       this.status,
-      matching > SIZES[0] ? [
-        h("span", { class: "range" }, `${count(offset + 1)}–${count(offset + rows.length)}`),
-        button("first", "First page", 0, offset === 0), button("left", "Previous page", offset - limit, offset === 0),
-        button("right", "Next page", offset + limit, offset >= last), button("last", "Last page", last, offset >= last),
-        matching > limit ? jump : null, sizes,
-      ] : null,
+      matching > SIZES[0]
+        ? [
+            h("span", { class: "range" }, `${count(offset + 1)}–${count(offset + rows.length)}`),
+            button("first", "First page", 0, offset === 0),
+            button("left", "Previous page", offset - limit, offset === 0),
+            button("right", "Next page", offset + limit, offset >= last),
+            button("last", "Last page", last, offset >= last),
+            matching > limit ? jump : null,
+            sizes,
+          ]
+        : null,
     );
   }
 }

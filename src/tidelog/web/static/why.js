@@ -7,8 +7,22 @@ import { go } from "./router.js";
 
 export async function showWhy(ground, route) {
   const fact = route.query.get("fact") ?? "";
-  const input = h("input", { type: "text", class: "mono", value: fact, "aria-label": "A fact", placeholder: 'path("a", "b")', spellcheck: "false", autocomplete: "off" });
-  const form = h("form", { class: "ask" }, h("h1", {}, "Why"), input, h("button", { type: "submit", class: "main-button" }, "Ask"));
+  const input = h("input", {
+    type: "text",
+    class: "mono",
+    value: fact,
+    "aria-label": "A fact",
+    placeholder: 'path("a", "b")',
+    spellcheck: "false",
+    autocomplete: "off",
+  });
+  const form = h(
+    "form",
+    { class: "ask" },
+    h("h1", {}, "Why"),
+    input,
+    h("button", { type: "submit", class: "main-button" }, "Ask"),
+  );
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     go("why", { fact: input.value });
@@ -22,6 +36,10 @@ export async function showWhy(ground, route) {
     fill(content, view);
   } catch (error) {
     if (!error.diagnostics) throw error;
-    fill(content, diagnosticList(error.diagnostics), h("button", { type: "button", on: { click: () => go("why-not", { fact }) } }, "Why not?"));
+    fill(
+      content,
+      diagnosticList(error.diagnostics),
+      h("button", { type: "button", on: { click: () => go("why-not", { fact }) } }, "Why not?"),
+    );
   }
 }
