@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING
 
-from tidelog.engine.epoch import EpochResult, MaintainedEngine, MaintenanceSettings, RelationChange
+from tidelog.engine.epoch import EpochResult, MaintainedEngine, MaintenanceSettings, RelationChange, reverse
+from tidelog.engine.protocol import SilentObserver
 from tidelog.engine.reference.restart import RestartingEngine
 from tidelog.explain.port import in_epoch
 from tidelog.explain.proofs.engine_facts import EngineFacts
@@ -41,6 +42,18 @@ class SteppingPort:
     def trial(self, changes: Mapping[str, RelationChange]) -> AbstractContextManager[EpochResult]:
         """Take the engine through a trial epoch."""
         return in_epoch(self._engine, changes)
+
+    def trial_rules(
+        self, after: Program, before: Program, changes: Mapping[str, RelationChange]
+    ) -> EpochResult:
+        """Go on with another program, and back again."""
+        engine, settings, observer = self._engine, MaintenanceSettings(), SilentObserver()
+        mark = engine.numbering.mark()
+        result = engine.change_rules(after, settings, observer, changes)
+        turned = reverse({name: changes[name] for name in changes if name in before.relations})
+        engine.change_rules(before, settings, observer, turned)
+        engine.numbering.rewind(mark)
+        return result
 
 
 def reference_port(engine: RestartingEngine) -> SteppingPort:
@@ -80,3 +93,12 @@ class LocalPort:
     def trial(self, changes: Mapping[str, RelationChange]) -> AbstractContextManager[EpochResult]:
         """Take the engine through a trial epoch."""
         return self.derivations.trial(changes, MaintenanceSettings())
+
+    def trial_rules(
+        self,
+        after: Program,
+        before: Program,  # noqa: ARG002 - the engine still has it
+        changes: Mapping[str, RelationChange],
+    ) -> EpochResult:
+        """Return what another program would do."""
+        return self.derivations.trial_rules(after, MaintenanceSettings(), changes)

@@ -32,6 +32,11 @@ class EnginePort(Protocol):
     def trial(self, changes: Mapping[str, RelationChange]) -> AbstractContextManager[EpochResult]:
         """Take the engine through a trial epoch: give what changes would do, and undo them."""
 
+    def trial_rules(
+        self, after: Program, before: Program, changes: Mapping[str, RelationChange]
+    ) -> EpochResult:
+        """Return what the program `after` with changed facts would do; the engine stays with `before`."""
+
     @property
     def derivations(self) -> "LocalMaintainedEngine | None":
         """Return the engine if it enumerates derivations; None if another must be made for that."""

@@ -60,6 +60,13 @@ from tidelog.values.codec import Codec
 _LEVELS_PER_MEMORY_CHECK = 64
 
 
+class _TrialEndedError(Exception):
+    """Ends a trial of rules: whatever an epoch has done is undone as after a failure."""
+
+    def __init__(self, result: EpochResult) -> None:
+        self.result = result
+
+
 class LocalMaintainedEngine(LocalEngine):
     """Runs a program and then epochs; see `engine.epoch.MaintainedEngine`."""
 
@@ -76,6 +83,8 @@ class LocalMaintainedEngine(LocalEngine):
         self.paths = PathKeeper(self._state)
         self.timelines = TimelineKeeper(self._arc_plans, self._state, codec, functions)
         self.inputs = InputFacts(self._program, self._state)
+        # While this is true an epoch of other rules ends before it is committed.
+        self._is_trial = False
         self._start_maintenance([Learned() for _ in self._program.strata])
 
     def _adopt_program(self, program: Program) -> None:
@@ -195,6 +204,19 @@ class LocalMaintainedEngine(LocalEngine):
         """Return the program as followed, with relations for derivations, aggregates and negated atoms."""
         return self._program
 
+    def trial_rules(
+        self, program: Program, settings: MaintenanceSettings, changes: Mapping[str, RelationChange]
+    ) -> EpochResult:
+        """Return what another program with changed facts would do; afterwards the state is as before."""
+        self._is_trial = True
+        try:
+            self.change_rules(program, settings, SilentObserver(), changes)
+        except _TrialEndedError as ended:
+            return ended.result
+        finally:
+            self._is_trial = False
+        raise AssertionError("a trial ends before its epoch is committed")
+
     def _go_back(self) -> None:
         """Undo an epoch that was not committed."""
         self._recomputed.undo()
@@ -214,10 +236,12 @@ class LocalMaintainedEngine(LocalEngine):
         self._mark = self.numbering.mark()
         try:
             found, reports = self._maintainer.run(inputs, settings, rewritten)
+            result = self._result(found, reports)
+            if self._is_trial:
+                raise _TrialEndedError(result)  # noqa: TRY301 - undone as a failure is
         except BaseException:
             self._go_back()
             raise
-        result = self._result(found, reports)
         self._maintainer.commit()
         self._recomputed.commit()
         self.groups.commit()

@@ -12,6 +12,7 @@ from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChang
 from tidelog.engine.patterns import run_warnings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
+from tidelog.program.codec_beside import codec_beside
 from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
@@ -154,13 +155,56 @@ class Epochs:
             self._prepared = replace(self._prepared, inputs=tuple(inputs))
         return self._advance(result, seconds, net)
 
+    def preview(self, pending: PendingEpoch) -> Delta:
+        """Return what the changes would do; afterwards everything is as it was. It takes the lock itself."""
+        with self.lock:
+            _ = self.snapshot
+            return self._preview(pending)
+
+    def _preview(self, pending: PendingEpoch) -> Delta:
+        pending.check_program(self._prepared)
+        net = pending.net(self._handle.engine)
+        if self._is_apart:
+            raise TidelogError([APART])
+        before, handle = self._prepared, self._handle
+        after = pending.prepared(net) if pending.has_rules else before
+        begun = time.perf_counter()
+        if pending.has_rules:
+            forget = self._take_over(after)
+            passes = handle.kind.passes
+            try:
+                result = handle.port.trial_rules(passes(after.program), passes(before.program), net.changes)
+            finally:
+                forget()
+        else:
+            with handle.port.trial(net.changes) as result:
+                pass
+        seconds = time.perf_counter() - begun
+        # Whoever keeps arrays of the engine looks at it again.
+        self._settle()
+        codec = codec_beside(handle.codec, after.program.types)
+        derived = frozenset(rule.head.relation for rule in after.program.rules)
+        rules = rule_delta(before.text, after.text) if pending.has_rules else NO_RULES
+        return make_delta(after.program, codec, derived, self._epoch + 1, result, seconds, net, rules)
+
+    def _take_over(self, after: Prepared) -> Callable[[], None]:
+        """Let the engine know another program's functions and types; return what takes that back."""
+        # The engine was given these two when it was made, and goes on with them.
+        shared, codec = self._prepared.functions, self._handle.codec
+        functions, types = dict(shared), codec.types
+        shared.update(after.functions)
+        codec.types = {**types, **after.program.types}
+
+        def forget() -> None:
+            shared.clear()
+            shared.update(functions)
+            codec.types = types
+
+        return forget
+
     def _change_text(self, after: Prepared, net: NetChange, settings: MaintenanceSettings) -> Delta:
         handle, before = self._handle, self._prepared
-        # The engine was given these two when it was made, and goes on with them.
-        shared, types = before.functions, handle.codec.types
-        old_functions = dict(shared)
-        shared.update(after.functions)
-        handle.codec.types = {**types, **after.program.types}
+        forget = self._take_over(after)
         turned = reverse({n: net.changes[n] for n in net.changes if n in before.program.relations})
 
         def change(prepared: Prepared, changes: Mapping[str, RelationChange]) -> EpochResult:
@@ -175,11 +219,9 @@ class Epochs:
                 lambda: change(before, turned),
             )
         except BaseException:
-            shared.clear()
-            shared.update(old_functions)
-            handle.codec.types = types
+            forget()
             raise
-        self._prepared = replace(after, functions=shared)
+        self._prepared = replace(after, functions=before.functions)
         self._look_at_program()
         self.history.note_text(self._epoch + 1, after.text)
         return self._advance(result, seconds, net, rule_delta(before.text, after.text))

@@ -262,7 +262,7 @@ class Session:
 
         with self._epochs.lock:
             self._check_open()
-            return Transaction(self._epochs.gather(), commit)
+            return Transaction(self._epochs.gather(), commit, self._epochs.preview)
 
     def add_rules(
         self,

@@ -28,9 +28,15 @@ class Transaction:
     reported at the end, all at once. An exception inside the block leaves the session as it was.
     """
 
-    def __init__(self, pending: PendingEpoch, commit: Callable[[PendingEpoch], Delta]) -> None:
+    def __init__(
+        self,
+        pending: PendingEpoch,
+        commit: Callable[[PendingEpoch], Delta],
+        preview: Callable[[PendingEpoch], Delta],
+    ) -> None:
         self._pending: PendingEpoch | None = pending
         self._commit = commit
+        self._preview = preview
         self._delta: Delta | None = None
 
     def insert(self, facts: SomeFacts, data: object = _NOTHING) -> None:
@@ -73,6 +79,16 @@ class Transaction:
         if self._delta is None:
             raise TidelogError([_not_committed()])
         return self._delta
+
+    def preview(self) -> Delta:
+        """Return the delta that the changes so far would make; nothing has changed afterwards.
+
+        t = db.transaction()
+        t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
+        print(t.preview())
+        t.rollback()
+        """
+        return self._preview(self._open())
 
     def commit(self) -> Delta:
         """Apply the changes now; nothing can be added afterwards."""

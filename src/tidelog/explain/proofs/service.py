@@ -26,6 +26,7 @@ from tidelog.source import Span
 
 if TYPE_CHECKING:
     from tidelog.program.text import ProgramText
+    from tidelog.views import Snapshot
 
 T = TypeVar("T")
 
@@ -41,7 +42,7 @@ class ProofService:
         self._epochs = epochs
         self._provenance = provenance
         self._text: ProgramText | None = None
-        self._epoch = -1
+        self._snapshot: Snapshot | None = None
         self._explorer: Explorer | None = None
 
     @property
@@ -156,11 +157,11 @@ class ProofService:
                 handle.engine.numbering,
             )
             self._text = text
-            self._epoch = -1
-        if self._epoch != snapshot.epoch:
-            before = self._source if self._epoch >= 0 else None
+            self._snapshot = None
+        if self._snapshot is not snapshot:
+            before = self._source if self._snapshot is not None else None
             self._source: FactSource = handle.port.facts(self._book.checked, handle.codec, before)
-            self._epoch = snapshot.epoch
+            self._snapshot = snapshot
             self._explorer = None
 
 
