@@ -1,22 +1,28 @@
 """What the explorer can say of a session, as plain data; HTTP stands in `app`."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from tidelog.engine.protocol import Codes
-from tidelog.errors import TidelogError
-from tidelog.errors.plain import plain_diagnostics
 from tidelog.program.nodes import Column, Relation
 from tidelog.session import Session
-from tidelog.values import Value
-from tidelog.values.text import TextError
 from tidelog.web.cache import ArrayCache
+from tidelog.web.changes import Changes
+from tidelog.web.downloads import Downloads
 from tidelog.web.epochs import delta_listing, find_delta, plain_epoch, plain_timeline
 from tidelog.web.pages import Listing, Pager, PageRequest, plain_columns
+from tidelog.web.queries import Queries
 from tidelog.web.questions import Questions
-from tidelog.web.replies import Plain, mistake
+from tidelog.web.replies import diagnostic_replies, mistake
+from tidelog.web.schema import EpochReply, PageReply, ProgramReply, SessionReply, TimelineReply, ValuesReply
 from tidelog.web.settings import WebSettings
 from tidelog.web.sources import plain_rules
 from tidelog.web.suggestions import suggest_values
+
+if TYPE_CHECKING:
+    from tidelog.engine.epoch import MaintainedEngine
+
+Reply = TypeVar("Reply")
 
 
 class _EpochPassedError(Exception):
@@ -37,11 +43,14 @@ class SessionExplorer:
         self._cache = ArrayCache(settings.limits.cache_bytes)
         self._pager = Pager(self._cache, settings.limits)
         self._cached_epoch = session.epoch
+        self._downloads = Downloads()
         self.questions = Questions(session, settings.limits)
+        self.queries = Queries(session)
+        self.changes = Changes(session, settings, self._relation)
 
     # --- reading -----------------------------------------------------------------------------------
 
-    def about(self) -> Plain:
+    def about(self) -> SessionReply:
         """Return the program's relations with their sizes, and what may be done."""
         session = self.session
         with session.snapshot.lock:
@@ -67,23 +76,18 @@ class SessionExplorer:
                 }
                 for name, relation in program.relations.items()
             ],
-            "warnings": plain_diagnostics(session.warnings),
+            "warnings": diagnostic_replies(session.warnings),
         }
 
-    def facts(self, name: str, request: PageRequest) -> Plain:
+    def facts(self, name: str, request: PageRequest) -> PageReply:
         """Return a page of a relation's facts."""
+        return self._on_facts(name, lambda listing: self._page(listing, request))
 
-        def page(listing: Listing) -> Plain:
-            _check_columns(listing, request)
-            return {**self._pager.page(listing, request), "epoch": listing.epoch}
-
-        return self._on_facts(name, page)
-
-    def values(self, name: str, column: int, typed: str) -> Plain:
+    def values(self, name: str, column: int, typed: str) -> ValuesReply:
         """Return values of a column to offer for what was typed."""
         limits = self.settings.limits
 
-        def suggest(listing: Listing) -> Plain:
+        def suggest(listing: Listing) -> ValuesReply:
             if not 0 <= column < len(listing.columns):
                 raise mistake("bad-request", f"`{name}` has no column {column}")
             codes = self._cache.get(listing.key, listing.read)[column]
@@ -93,67 +97,59 @@ class SessionExplorer:
 
         return self._on_facts(name, suggest)
 
-    def rules(self) -> Plain:
+    def rules(self) -> ProgramReply:
         """Return the program's text and its rules."""
         return plain_rules(self.session)
 
     # --- epochs ------------------------------------------------------------------------------------
 
-    def timeline(self) -> Plain:
+    def timeline(self) -> TimelineReply:
         """Return the epochs that are remembered."""
         return plain_timeline(self.session)
 
-    def epoch(self, number: int) -> Plain:
+    def epoch(self, number: int) -> EpochReply:
         """Return what an epoch did, in numbers."""
         return plain_epoch(self.session, find_delta(self.session, number))
 
-    def epoch_facts(self, number: int, name: str, request: PageRequest, *, is_inserted: bool) -> Plain:
+    def epoch_facts(self, number: int, name: str, request: PageRequest, *, is_inserted: bool) -> PageReply:
         """Return a page of the facts that an epoch inserted into a relation, or deleted from it."""
         listing = delta_listing(find_delta(self.session, number), name, is_inserted=is_inserted)
+        return self._page(listing, request)
+
+    def trial_facts(self, number: int, name: str, request: PageRequest, *, is_inserted: bool) -> PageReply:
+        """Return a page of the facts that changes would insert into a relation, or delete from it."""
+        listing = delta_listing(self.changes.trial(number), name, is_inserted=is_inserted, trial=number)
+        return self._page(listing, request)
+
+    # --- queries and downloads -----------------------------------------------------------------------
+
+    def query(self, text: str, request: PageRequest) -> PageReply:
+        """Return a page of the answer to a query."""
+        return self._page(self.queries.listing(text), request)
+
+    def download(self, listing: Listing, request: PageRequest, form: str) -> Iterator[bytes]:
+        """Return a whole listing as a file, piece by piece, filtered and sorted as asked."""
         _check_columns(listing, request)
-        return self._pager.page(listing, request)
-
-    def change(self, body: Mapping[str, object]) -> Plain:
-        """Apply changes as one epoch and return what it did.
-
-        `insert` and `delete` are lists of facts: texts such as `edge(1, 2)`, or objects with a
-        `relation` and the `values` of its columns as they stand in a fact file. `take_back` is the
-        number of an epoch whose changes are undone instead.
-        """
-        self.check_may_write()
-        undone = body.get("take_back")
-        if isinstance(undone, int):
-            inverse = find_delta(self.session, undone).inverse()
-            return plain_epoch(self.session, self.session.apply(inverse))
-        wanted = {side: self._facts_of(body.get(side, []), side) for side in ("insert", "delete")}
-        if not any(texts or data for texts, data in wanted.values()):
-            raise mistake("bad-request", "there is nothing to insert and nothing to delete")
-        with self.session.transaction() as transaction:
-            for side, take in (("delete", transaction.delete), ("insert", transaction.insert)):
-                texts, data = wanted[side]
-                take(texts)
-                take(data)
-        return plain_epoch(self.session, transaction.delta)
-
-    def check_may_write(self) -> None:
-        """Raise unless changes are allowed."""
-        if not self.settings.may_write:
-            raise mistake(
-                "read-only-explorer", "this explorer changes nothing", "start it with --write to change facts"
-            )
+        codes, rows = self._pager.rows(listing, request)
+        return self._downloads.write(listing, rows, codes, form)
 
     # --- the rest ----------------------------------------------------------------------------------
 
-    def _on_facts(self, name: str, work: Callable[[Listing], Plain]) -> Plain:
+    def _on_facts(self, name: str, work: Callable[[Listing], Reply]) -> Reply:
         """Return what the work gives for a relation as it is in one epoch."""
         while True:
             try:
-                return work(self._listing(name))
+                return work(self.listing(name))
             except _EpochPassedError:
                 # Somebody changed facts between two looks at them: what is known now is wanted.
                 continue
 
-    def _listing(self, name: str) -> Listing:
+    def _page(self, listing: Listing, request: PageRequest) -> PageReply:
+        _check_columns(listing, request)
+        return self._pager.page(listing, request)
+
+    def listing(self, name: str) -> Listing:
+        """Return the facts of a relation in the present epoch, to be paged through."""
         session, relation = self.session, self._relation(name)
         is_stored = name in session.program.relations
         with session.snapshot.lock:
@@ -171,7 +167,24 @@ class SessionExplorer:
             self._cached_epoch = epoch
             self._cache.forget(lambda key: _is_of_another_epoch(key, epoch))
         key = ("facts", name, epoch)
-        return Listing(key, name, relation.columns, snapshot.codec, size, read, epoch)
+        may_delete = self.settings.may_write and name in session.inputs
+        return Listing(
+            key,
+            name,
+            relation.columns,
+            snapshot.codec,
+            size,
+            read,
+            epoch,
+            are_inputs=(lambda codes: self._are_inputs(name, codes)) if may_delete else None,
+        )
+
+    def _are_inputs(self, name: str, codes: Sequence[Codes]) -> Sequence[bool]:
+        """Say of each fact whether it was given: those of the program's text cannot be deleted."""
+        with self.session.snapshot.lock:
+            engine = cast("MaintainedEngine", self.session.snapshot.engine)
+            found: list[bool] = engine.is_input(name, list(codes)).tolist()
+        return found
 
     def _relation(self, name: str) -> Relation:
         # Raises the diagnostic that names the relations there are.
@@ -182,42 +195,6 @@ class SessionExplorer:
         # A virtual relation is answered from others, and stored nowhere.
         columns = tuple(Column(each, of) for each, of in zip(view.columns, view.types, strict=True))
         return Relation(name, columns)
-
-    def _facts_of(self, found: object, side: str) -> tuple[list[str], dict[str, list[tuple[Value, ...]]]]:
-        """Return the facts given as texts, and those given as values by relation."""
-        if not isinstance(found, list):
-            raise mistake("bad-request", f"`{side}` is a list of facts")
-        texts: list[str] = []
-        data: dict[str, list[tuple[Value, ...]]] = {}
-        for each in found:
-            match each:
-                case str():
-                    texts.append(each)
-                case {"relation": str(name), "values": list(values)}:
-                    data.setdefault(name, []).append(self._parse(name, values))
-                case _:
-                    raise mistake(
-                        "bad-request", "a fact is a text, or an object with `relation` and `values`"
-                    )
-        return texts, data
-
-    def _parse(self, name: str, values: Sequence[object]) -> tuple[Value, ...]:
-        """Return the values of a form; every one that does not fit its column is named."""
-        relation, codec = self._relation(name), self.session.snapshot.codec
-        if len(values) != relation.arity:
-            raise mistake("wrong-arity", f"`{name}` has {relation.arity} columns, not {len(values)}")
-        parsed: list[Value] = []
-        wrong: list[TidelogError] = []
-        for text, column in zip(values, relation.columns, strict=True):
-            try:
-                parsed.append(codec.decode(codec.parse(str(text), column.type), column.type))
-            except TextError as error:
-                wrong.append(
-                    mistake(error.code, f"{column.name}: {error.message}", f"its type is `{column.type}`")
-                )
-        if wrong:
-            raise TidelogError(diagnostic for each in wrong for diagnostic in each.diagnostics)
-        return tuple(parsed)
 
 
 def _check_columns(listing: Listing, request: PageRequest) -> None:
@@ -230,7 +207,7 @@ def _is_of_another_epoch(key: object, epoch: int) -> bool:
     match key:
         case ("rows", inner, _, _):
             return _is_of_another_epoch(inner, epoch)
-        case ("facts", _, number):
+        case ("facts" | "query", _, number):
             return bool(number != epoch)
         case _:
             return False

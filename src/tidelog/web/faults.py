@@ -6,6 +6,7 @@ from typing import Final
 from tidelog.explain.blame.steps import StoryStep
 from tidelog.session import Session
 from tidelog.web.replies import Plain, mistake
+from tidelog.web.schema import NodeReply
 
 _MOST_FAULTS: Final = 100
 _MOST_REPAIRS: Final = 5
@@ -33,7 +34,7 @@ def plain_repair(session: Session, body: Mapping[str, object]) -> Plain:
     return found.to_dict()
 
 
-def _node(step: StoryStep) -> Plain:
+def _node(step: StoryStep) -> NodeReply:
     """Return an incremental proof as a tree of the same form as a proof's."""
     premises = [_node(premise) for premise in step.premises]
     note = "shown above" if step.is_shown_above else step.role.value

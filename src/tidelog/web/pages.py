@@ -13,7 +13,7 @@ from tidelog.values.order import Packing
 from tidelog.views.fact_text import write_fact
 from tidelog.web.cache import ArrayCache
 from tidelog.web.filters import filter_rows
-from tidelog.web.replies import Plain
+from tidelog.web.schema import ColumnReply, PageReply, RowReply
 from tidelog.web.settings import Limits
 
 # Up to so many facts are shown in value order by default: sorting them takes no time.
@@ -41,6 +41,10 @@ class Listing:
     size: int
     read: Callable[[], Sequence[Codes]]
     epoch: int
+    # Says of rows given as codes which may be deleted; None where none may.
+    are_inputs: Callable[[Sequence[Codes]], Sequence[bool]] | None = None
+    # Writes the facts that a row of an answer stands for; None where a row is a fact itself.
+    facts: Callable[[Fact], list[str]] | None = None
 
 
 class Pager:
@@ -50,28 +54,39 @@ class Pager:
         self._cache = cache
         self._limits = limits
 
-    def page(self, listing: Listing, request: PageRequest) -> Plain:
+    def page(self, listing: Listing, request: PageRequest) -> PageReply:
         """Return a page as JSON: its rows as texts, and each fact as it is written in a program.
 
         `matching` counts the facts that the filters keep; `order` says whether rows are in value
         order, sorted as asked, or as they are stored.
         """
         limit = max(1, min(request.limit, self._limits.page_rows))
-        is_small = listing.size <= _SORTED_UNASKED
-        sorts = request.sorts or (((0, False),) if is_small and listing.columns else ())
-        order = "sorted" if request.sorts else "value" if is_small else "stored"
         if not listing.columns:
-            facts: list[Fact] = [()] * listing.size
-            matching, offset, texts = listing.size, 0, [list[str]()] * listing.size
-        else:
-            columns = self._cache.get(listing.key, listing.read)
-            rows = self._rows(listing, columns, sorts, request.filters)
-            matching = listing.size if rows is None else len(rows)
-            offset = min(request.offset, max(0, matching - 1) // limit * limit)
-            shown = np.arange(offset, min(offset + limit, matching)) if rows is None else rows
-            if rows is not None:
-                shown = rows[offset : offset + limit]
-            facts, texts = self._decode(listing, [column[shown] for column in columns])
+            rows = [self._row(listing, (), [])] * listing.size
+            return self._reply(listing, request, listing.size, 0, limit, rows)
+        columns, numbers = self.rows(listing, request)
+        matching = listing.size if numbers is None else len(numbers)
+        offset = min(request.offset, max(0, matching - 1) // limit * limit)
+        stop = min(offset + limit, matching)
+        shown = np.arange(offset, stop) if numbers is None else numbers[offset:stop]
+        codes = [column[shown] for column in columns]
+        facts, texts = self._decode(listing, codes)
+        rows = [self._row(listing, fact, text) for fact, text in zip(facts, texts, strict=True)]
+        if listing.are_inputs is not None and rows:
+            for row, is_deletable in zip(rows, listing.are_inputs(codes), strict=True):
+                row["is_deletable"] = is_deletable
+        return self._reply(listing, request, matching, offset, limit, rows)
+
+    def rows(self, listing: Listing, request: PageRequest) -> tuple[Sequence[Codes], Codes | None]:
+        """Return the codes of a listing, and the numbers of the rows asked for; None for all as stored."""
+        columns = self._cache.get(listing.key, listing.read)
+        sorts = request.sorts or (((0, False),) if _is_small(listing) and listing.columns else ())
+        return columns, self._rows(listing, columns, sorts, request.filters)
+
+    @staticmethod
+    def _reply(  # noqa: PLR0913, PLR0917 - what a page consists of
+        listing: Listing, request: PageRequest, matching: int, offset: int, limit: int, rows: list[RowReply]
+    ) -> PageReply:
         return {
             "relation": listing.name,
             "columns": plain_columns(listing.columns, listing.codec),
@@ -79,19 +94,27 @@ class Pager:
             "matching": matching,
             "offset": offset,
             "limit": limit,
-            "order": order,
-            "rows": [self._row(listing.name, fact, text) for fact, text in zip(facts, texts, strict=True)],
+            "order": "sorted" if request.sorts else "value" if _is_small(listing) else "stored",
+            "rows": rows,
+            "epoch": listing.epoch,
         }
 
-    def _row(self, name: str, fact: Fact, texts: Sequence[str]) -> Plain:
+    def _row(self, listing: Listing, fact: Fact, texts: Sequence[str]) -> RowReply:
         most = self._limits.cell_characters
-        written = write_fact(name, fact)
-        row: dict[str, object] = {
-            "values": [text if len(text) <= most else f"{text[:most]}…" for text in texts]
+        row: RowReply = {
+            "values": [text if len(text) <= most else f"{text[:most]}…" for text in texts],
+            "fact": None,
         }
+        if listing.facts is not None:
+            row["facts"] = [each for each in listing.facts(fact) if self._is_short(each)]
+            return row
         # Too long a fact can be looked at but not asked about.
-        row["fact"] = written if len(written) <= self._limits.fact_characters else None
+        written = write_fact(listing.name, fact)
+        row["fact"] = written if self._is_short(written) else None
         return row
+
+    def _is_short(self, written: str) -> bool:
+        return len(written) <= self._limits.fact_characters
 
     def _rows(
         self,
@@ -115,7 +138,11 @@ class Pager:
         return list(zip(*values, strict=True)), [list(each) for each in zip(*texts, strict=True)]
 
 
-def plain_columns(columns: Sequence[Column], codec: Codec) -> list[Plain]:
+def _is_small(listing: Listing) -> bool:
+    return listing.size <= _SORTED_UNASKED
+
+
+def plain_columns(columns: Sequence[Column], codec: Codec) -> list[ColumnReply]:
     """Return columns as JSON: name, type, and the kind of their values."""
     return [
         {"name": column.name, "type": column.type, "kind": codec.resolve(column.type).kind.value}

@@ -5,10 +5,11 @@ from tidelog.profile.hot import delta_of, most_expensive, place_of
 from tidelog.profile.pictures import PictureKind, draw_picture
 from tidelog.profile.profile import Profile
 from tidelog.session import Session
-from tidelog.web.replies import Plain, mistake
+from tidelog.web.replies import mistake
+from tidelog.web.schema import ProfileOperator, ProfileReply, ProfileRule
 
 
-def plain_profile(session: Session) -> Plain:
+def plain_profile(session: Session) -> ProfileReply:
     """Return strata, rules from the slowest on, the most expensive operators, and advice.
 
     `is_measured` is false if the session was not opened with `profile`: then there are no rules.
@@ -51,7 +52,7 @@ def profile_picture(session: Session, name: str) -> str:
     return draw_picture(session.profile(), PictureKind(name))
 
 
-def _rule(rule: RuleProfile) -> Plain:
+def _rule(rule: RuleProfile) -> ProfileRule:
     total: Tally = rule.total
     return {
         "place": place_of(rule),
@@ -66,7 +67,7 @@ def _rule(rule: RuleProfile) -> Plain:
     }
 
 
-def _operators(profile: Profile) -> list[Plain]:
+def _operators(profile: Profile) -> list[ProfileOperator]:
     return [
         {
             "text": each.operator.text,

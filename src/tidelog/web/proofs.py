@@ -11,12 +11,16 @@ from tidelog.explain.proofs.proof import Proof
 from tidelog.explain.proofs.rules import QuotedRule
 from tidelog.explain.proofs.steps import Equivalence, Input
 from tidelog.views.fact_text import write_value
-from tidelog.web.replies import Plain, mistake
+from tidelog.web.chains import Chain
+from tidelog.web.replies import mistake
+from tidelog.web.schema import NodeReply, QuotedRuleReply
 from tidelog.web.settings import Limits
 from tidelog.web.sources import plain_span
 
 # One proof or all derivations, of a fact, in an epoch.
 ProofKey = tuple[str, str, int]
+# The numbers of the premises that lead from the root to a node.
+Path = tuple[int, ...]
 
 _KEPT: Final = 64
 
@@ -60,48 +64,84 @@ def find_node(root: Proof, path: Sequence[object]) -> Proof:
 
 
 class NodeWriter:
-    """Writes nodes as JSON, down to a depth and no more than `proof_nodes` of them."""
+    """Writes nodes as JSON, down to a depth and no more than `proof_nodes` of them.
+
+    Long chains of steps are folded: a proof of a thousand levels is a few lines.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
         self._left = limits.proof_nodes
 
-    def node(self, proof: Proof, path: tuple[int, ...], depth: int) -> Plain:
+    def node(self, proof: Proof, path: Path, depth: int) -> NodeReply:
         """Return a node with its premises where the depth allows, else `premises` is null."""
-        self._left -= 1
-        step = proof.step
-        plain: dict[str, object] = {
-            "kind": "fact",
-            "text": self._cut(str(proof.atom)),
-            "path": list(path),
-            "is_input": isinstance(step, Input),
-            "has_more": False,
-            "premises": None,
-        }
-        if isinstance(step, Input):
-            plain["premises"] = []
-            return plain
-        if isinstance(step, Derivation):
-            plain["rule"] = plain_rule(step.rule)
-            plain["bindings"] = [[name, self._cut(write_value(value))] for name, value in step.bindings]
-        else:
-            plain["note"] = _law(step)
-        plain["has_more"] = True
-        if depth > 0 and self._left > 0:
+        plain = self._alone(proof, path)
+        if plain.get("has_more") and depth > 0 and self._left > 0:
             plain["premises"] = premises = self._premises(proof, path, depth)
             plain["has_more"] = bool(premises)
         return plain
 
-    def _premises(self, proof: Proof, path: tuple[int, ...], depth: int) -> list[Plain]:
+    def steps(self, start: Proof, path: Path, first: int, most: int) -> list[NodeReply]:
+        """Return steps of the chain that begins at a node, one below the other."""
+        chain = Chain(start)
+        shown: list[NodeReply] = []
+        for number, (step, place) in enumerate(zip(chain.steps, chain.places, strict=True)):
+            if first <= number < first + most:
+                plain = self._alone(step, path)
+                plain["premises"] = premises = self._premises(step, path, 1, without=place)
+                plain["has_more"] = bool(premises)
+                shown.append(plain)
+            path = (*path, place)
+        return shown
+
+    def _alone(self, proof: Proof, path: Path) -> NodeReply:
+        """Return a node whose premises are still to be looked for."""
+        self._left -= 1
+        step = proof.step
+        plain: NodeReply = {
+            "kind": "fact",
+            "text": self._cut(str(proof.atom)),
+            "path": list(path),
+            "is_input": isinstance(step, Input),
+            "has_more": not isinstance(step, Input),
+            "premises": [] if isinstance(step, Input) else None,
+        }
+        if isinstance(step, Derivation):
+            plain["rule"] = plain_rule(step.rule)
+            plain["bindings"] = [(name, self._cut(write_value(value))) for name, value in step.bindings]
+        elif not isinstance(step, Input):
+            plain["note"] = _law(step)
+        return plain
+
+    def _premise(self, proof: Proof, place: int, path: Path, depth: int) -> NodeReply:
+        """Return a premise, or the chain that begins with it."""
+        premise, below = proof.premises[place], (*path, place)
+        chain = Chain(premise)
+        if not chain.is_long:
+            return self.node(premise, below, depth - 1)
+        end = (*below, *chain.places)
+        return {
+            "kind": "fold",
+            "text": f"{len(chain.steps):,} steps",
+            "path": list(below),
+            "count": len(chain.steps),
+            "rules": chain.rules,
+            "is_cut": chain.is_cut,
+            "has_more": True,
+            "premises": None,
+            "end": self.node(chain.end, end, depth - 1),
+        }
+
+    def _premises(self, proof: Proof, path: Path, depth: int, without: int | None = None) -> list[NodeReply]:
         places = {each.atom: place for place, each in enumerate(proof.premises)}
         step = proof.step
         if not isinstance(step, Derivation):
-            return [self.node(each, (*path, place), depth - 1) for place, each in enumerate(proof.premises)]
-        shown: list[Plain] = []
+            return [self._premise(proof, place, path, depth) for place in range(len(proof.premises))]
+        shown: list[NodeReply] = []
         for part in step.parts:
             if isinstance(part, Premise):
-                place = places[part.atom]
-                shown.append(self.node(proof.premises[place], (*path, place), depth - 1))
+                if places[part.atom] != without:
+                    shown.append(self._premise(proof, places[part.atom], path, depth))
             elif isinstance(part, Absence):
                 shown.append(self._absence(part))
             else:
@@ -109,7 +149,7 @@ class NodeWriter:
         shown += [self._aggregation(each, proof, path, places, depth) for each in step.aggregations]
         return shown
 
-    def _absence(self, part: Absence) -> Plain:
+    def _absence(self, part: Absence) -> NodeReply:
         fact = None if part.atom is None else str(part.atom)
         return {
             "kind": "negated",
@@ -123,17 +163,17 @@ class NodeWriter:
         self,
         aggregation: Aggregation,
         proof: Proof,
-        path: tuple[int, ...],
+        path: Path,
         places: dict[GroundAtom, int],
         depth: int,
-    ) -> Plain:
+    ) -> NodeReply:
         members = [places[atom] for atom in aggregation.group][: max(0, self._left)]
         return {
             "kind": "aggregate",
             "text": self._cut(str(aggregation)),
             "note": f"= {self._cut(write_value(aggregation.value))}",
             "has_more": bool(members),
-            "premises": [self.node(proof.premises[place], (*path, place), depth - 1) for place in members],
+            "premises": [self._premise(proof, place, path, depth) for place in members],
         }
 
     def _cut(self, text: str) -> str:
@@ -141,7 +181,7 @@ class NodeWriter:
         return text if len(text) <= most else f"{text[:most]}…"
 
 
-def plain_rule(rule: QuotedRule) -> Plain:
+def plain_rule(rule: QuotedRule) -> QuotedRuleReply:
     """Return a quoted rule as JSON: its name, text and place."""
     return {"id": rule.id, "name": rule.name, "text": rule.text, "place": plain_span(rule.span)}
 

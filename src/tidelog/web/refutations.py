@@ -5,7 +5,7 @@ from tidelog.explain.proofs.refutation import NearMiss, Refutation, RuleRefutati
 from tidelog.program.suggest import counted
 from tidelog.views.fact_text import write_value
 from tidelog.web.proofs import plain_rule
-from tidelog.web.replies import Plain
+from tidelog.web.schema import NodeReply
 from tidelog.web.settings import Limits
 from tidelog.web.sources import plain_span
 
@@ -16,7 +16,7 @@ class RefutationWriter:
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
 
-    def refutation(self, found: Refutation) -> Plain:
+    def refutation(self, found: Refutation) -> NodeReply:
         """Return the root: its premises are near misses, nearest first, then rules that have none."""
         misses = [(miss, rule) for rule in found.rules for miss in rule.near_misses]
         misses.sort(key=lambda pair: pair[0].rank())
@@ -33,27 +33,27 @@ class RefutationWriter:
             "premises": premises,
         }
 
-    def _miss(self, miss: NearMiss, rule: RuleRefutation, found: Refutation) -> Plain:
+    def _miss(self, miss: NearMiss, rule: RuleRefutation, found: Refutation) -> NodeReply:
         failing = len(miss.failing)
         words = f"{counted(failing, 'literal')} of {len(miss.literals)} fail{'s' if failing == 1 else ''}"
         return {
             "kind": "miss",
             "text": " ".join(miss.rule.text.split()),
             "rule": plain_rule(miss.rule),
-            "bindings": [[name, self._cut(write_value(value))] for name, value in miss.bindings],
+            "bindings": [(name, self._cut(write_value(value))) for name, value in miss.bindings],
             "note": f"{words}; {rule.note}" if rule.note else words,
             "has_more": bool(miss.literals),
             "premises": [self._literal(each, miss, found) for each in miss.literals],
         }
 
-    def _literal(self, literal: JudgedLiteral, miss: NearMiss, found: Refutation) -> Plain:
-        node: dict[str, object] = {
+    def _literal(self, literal: JudgedLiteral, miss: NearMiss, found: Refutation) -> NodeReply:
+        node: NodeReply = {
             "kind": "literal",
             "text": self._cut(str(literal)),
             "mark": literal.verdict.value,
             "fact": None if literal.atom is None else str(literal.atom),
             "rule": plain_rule(miss.rule),
-            "bindings": [[name, self._cut(write_value(value))] for name, value in miss.bindings],
+            "bindings": [(name, self._cut(write_value(value))) for name, value in miss.bindings],
             "has_more": False,
             "premises": [],
         }
@@ -77,7 +77,7 @@ class RefutationWriter:
         return node
 
     @staticmethod
-    def _hopeless(rule: RuleRefutation) -> Plain:
+    def _hopeless(rule: RuleRefutation) -> NodeReply:
         return {
             "kind": "miss",
             "text": " ".join(rule.rule.text.split()),

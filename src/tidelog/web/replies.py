@@ -1,12 +1,14 @@
 """What goes over the wire: JSON, and diagnostics as JSON."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import cast
 
 from starlette.responses import Response
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.plain import plain_diagnostics
+from tidelog.web.schema import DiagnosticReply
 
 # Plain data for JSON: what an explorer's method returns.
 Plain = Mapping[str, object]
@@ -24,6 +26,11 @@ _STATUS = {
     "request-too-slow": 503,
     "internal-error": 500,
 }
+
+
+def diagnostic_replies(diagnostics: Iterable[Diagnostic]) -> list[DiagnosticReply]:
+    """Return diagnostics as the schema has them."""
+    return cast("list[DiagnosticReply]", plain_diagnostics(diagnostics))
 
 
 def json_reply(content: Plain, status: int = 200) -> Response:

@@ -7,7 +7,8 @@ from dataclasses import replace
 import uvicorn
 
 from tidelog.session import Session
-from tidelog.web.app import make_app
+from tidelog.web.app import make_live_app
+from tidelog.web.live import LiveFeed
 from tidelog.web.replies import mistake
 from tidelog.web.settings import WebSettings, check_settings
 
@@ -38,10 +39,23 @@ def serve(
         listener.close()
 
 
+class _ExplorerServer(uvicorn.Server):
+    """A server that ends what open pages listen to before it waits for its connections."""
+
+    def __init__(self, config: uvicorn.Config, feed: LiveFeed) -> None:
+        super().__init__(config)
+        self._feed = feed
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._feed.close()
+        await super().shutdown(sockets)
+
+
 def make_server(session: Session, settings: WebSettings, title: str) -> uvicorn.Server:
     """Return a server that is ready to run."""
+    app, feed = make_live_app(session, settings, title)
     config = uvicorn.Config(
-        make_app(session, settings, title),
+        app,
         log_level="warning",
         access_log=False,
         server_header=False,
@@ -50,7 +64,7 @@ def make_server(session: Session, settings: WebSettings, title: str) -> uvicorn.
         limit_concurrency=4 * settings.limits.waiting_requests,
         timeout_graceful_shutdown=2,
     )
-    return uvicorn.Server(config)
+    return _ExplorerServer(config, feed)
 
 
 def open_listener(settings: WebSettings) -> socket.socket:

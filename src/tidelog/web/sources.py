@@ -2,10 +2,10 @@
 
 from tidelog.session import Session
 from tidelog.source import Source, Span
-from tidelog.web.replies import Plain
+from tidelog.web.schema import PlaceReply, ProgramReply
 
 
-def plain_rules(session: Session) -> Plain:
+def plain_rules(session: Session) -> ProgramReply:
     """Return the sources and the rules as JSON; places are lines and columns from 1."""
     rules = session.rules
     sources: dict[str, Source] = {}
@@ -28,7 +28,7 @@ def plain_rules(session: Session) -> Plain:
     }
 
 
-def plain_span(span: Span) -> Plain:
+def plain_span(span: Span) -> PlaceReply:
     """Return a span as JSON: its source, first and last line, and first and last column."""
     source, end = span.source, max(span.start, span.end - 1)
     last = source.line_of(end)
