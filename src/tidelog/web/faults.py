@@ -1,12 +1,12 @@
 """Blame and repair: which changes caused a fault, and which to take back."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, cast
 
 from tidelog.explain.blame.steps import StoryStep
 from tidelog.session import Session
-from tidelog.web.replies import Plain, mistake
-from tidelog.web.schema import NodeReply
+from tidelog.web.replies import mistake
+from tidelog.web.schema import BlameReply, NodeReply, RepairReply
 
 _MOST_FAULTS: Final = 100
 _MOST_REPAIRS: Final = 5
@@ -14,13 +14,13 @@ _MOST_SECONDS: Final = 20.0
 _MARKS: Final = {"inserted": "+", "appeared": "+", "deleted": "-", "vanished": "-", "untouched": None}
 
 
-def plain_blame(session: Session, body: Mapping[str, object]) -> Plain:
+def plain_blame(session: Session, body: Mapping[str, object]) -> BlameReply:
     """Return the changes that cause the faults, with an incremental proof of each."""
     found = session.blame(_texts(body, "unwanted"), _texts(body, "missing"), epoch=_epochs(body))
-    return {**found.to_dict(), "proofs": [_node(proof) for proof in found.proofs]}
+    return cast("BlameReply", {**found.to_dict(), "proofs": [_node(proof) for proof in found.proofs]})
 
 
-def plain_repair(session: Session, body: Mapping[str, object]) -> Plain:
+def plain_repair(session: Session, body: Mapping[str, object]) -> RepairReply:
     """Return the cheapest changes to take back; those that `reject` names stay as they are."""
     wanted = body.get("alternatives", 1)
     found = session.repair(
@@ -31,7 +31,7 @@ def plain_repair(session: Session, body: Mapping[str, object]) -> Plain:
         alternatives=min(wanted, _MOST_REPAIRS) if isinstance(wanted, int) else 1,
         seconds=_MOST_SECONDS,
     )
-    return found.to_dict()
+    return cast("RepairReply", found.to_dict())
 
 
 def _node(step: StoryStep) -> NodeReply:

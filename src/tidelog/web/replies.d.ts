@@ -295,3 +295,32 @@ export interface ProfileReply {
   operators: ProfileOperator[];
   advice: AdviceReply[];
 }
+
+/** A change of the past: of a fact, or of a rule. */
+export interface FaultChange {
+  change: string;
+  text: string;
+  rule?: string;
+  relation?: string;
+}
+
+/** The changes that cause faults, with an incremental proof of each. */
+export interface BlameReply {
+  changes: FaultChange[];
+  proofs: NodeReply[];
+  seconds: number;
+  notes: string[];
+}
+
+/** The cheapest changes to take back; `alternatives` are others. */
+export interface RepairReply {
+  found: boolean;
+  changes: FaultChange[];
+  apply: string[];
+  taken_back: string[];
+  cost: number;
+  bound: number;
+  optimal: boolean;
+  notes: string[];
+  alternatives: RepairReply[];
+}

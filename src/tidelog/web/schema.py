@@ -342,3 +342,35 @@ class ProfileReply(TypedDict):
     rules: Sequence[ProfileRule]
     operators: Sequence[ProfileOperator]
     advice: Sequence[AdviceReply]
+
+
+class FaultChange(TypedDict):
+    """A change of the past: of a fact, or of a rule."""
+
+    change: str
+    text: str
+    rule: NotRequired[str]
+    relation: NotRequired[str]
+
+
+class BlameReply(TypedDict):
+    """The changes that cause faults, with an incremental proof of each."""
+
+    changes: Sequence[FaultChange]
+    proofs: Sequence[NodeReply]
+    seconds: float
+    notes: Sequence[str]
+
+
+class RepairReply(TypedDict):
+    """The cheapest changes to take back; `alternatives` are others."""
+
+    found: bool
+    changes: Sequence[FaultChange]
+    apply: Sequence[str]
+    taken_back: Sequence[str]
+    cost: float
+    bound: float
+    optimal: bool
+    notes: Sequence[str]
+    alternatives: "Sequence[RepairReply]"

@@ -1,14 +1,21 @@
 // Which changes caused a fault, and the fewest to take back.
 
-import { post } from "./api.js";
-import { stage } from "./changes.js";
-import { counted, fill, h, icon, milliseconds } from "./dom.js";
-import { diagnosticList } from "./notices.js";
+import { AskError } from "./api.js";
+import { askBlame, askRepair } from "./calls.js";
+import { counted, duration, fill, h, icon } from "./dom.js";
+import { diagnosticList, showError } from "./notices.js";
 import { ProofTree } from "./proof_tree.js";
 import { address, go } from "./router.js";
 import { session } from "./session.js";
 import { coloured } from "./source.js";
+import { stage } from "./staged.js";
 
+/** @typedef {{ unwanted: string[], missing: string[] }} Faults */
+
+/**
+ * @param {HTMLElement} ground
+ * @param {import("./router.js").Route} route
+ */
 export async function showBlame(ground, route) {
   const faults = {
     unwanted: route.query.getAll("unwanted").flatMap(lines),
@@ -46,6 +53,7 @@ export async function showBlame(ground, route) {
   await Promise.all([showBlamed(blamed, epoch, faults), showRepair(repaired, epoch, faults, [])]);
 }
 
+/** @param {string} text */
 function lines(text) {
   return text
     .split("\n")
@@ -53,8 +61,12 @@ function lines(text) {
     .filter(Boolean);
 }
 
+/**
+ * @param {number} epoch
+ * @param {Faults} faults
+ */
 function faultForm(epoch, faults) {
-  const area = (name, words, found) =>
+  const area = (/** @type {string} */ name, /** @type {string} */ words, /** @type {string[]} */ found) =>
     h(
       "label",
       { class: "field" },
@@ -85,25 +97,30 @@ function faultForm(epoch, faults) {
     event.preventDefault();
     const data = new FormData(form);
     go("blame", {
-      epoch: data.get("epoch"),
-      unwanted: data.get("unwanted").trim(),
-      missing: data.get("missing").trim(),
+      epoch: String(data.get("epoch")),
+      unwanted: String(data.get("unwanted")).trim(),
+      missing: String(data.get("missing")).trim(),
     });
   });
   return form;
 }
 
+/**
+ * @param {HTMLElement} place
+ * @param {number} epoch
+ * @param {Faults} faults
+ */
 async function showBlamed(place, epoch, faults) {
   try {
-    const found = await post("/api/blame", { ...faults, epoch });
+    const found = await askBlame({ ...faults, epoch });
     fill(
       place,
       h("h2", {}, "Blame"),
       h(
         "p",
         {},
-        `${counted(found.changes.length, "change")} ${found.changes.length === 1 ? "brings" : "bring"} it about; none can be left out. `,
-        h("span", { class: "quiet" }, milliseconds(found.seconds)),
+        `${counted(found.changes.length, "change")} ${found.changes.length === 1 ? "causes" : "cause"} it; none can be left out. `,
+        h("span", { class: "quiet" }, duration(found.seconds)),
       ),
       changeList(found.changes.map((each) => each.text)),
       notes(found),
@@ -114,6 +131,7 @@ async function showBlamed(place, epoch, faults) {
   }
 }
 
+/** @param {import("../replies.js").NodeReply} root */
 function storyTree(root) {
   const tree = new ProofTree({
     root,
@@ -121,13 +139,19 @@ function storyTree(root) {
     choose: null,
     open: async (node) => node,
   });
-  tree.expandAll(3);
+  tree.expandAll(3).catch(showError);
   return tree.element;
 }
 
+/**
+ * @param {HTMLElement} place
+ * @param {number} epoch
+ * @param {Faults} faults
+ * @param {string[]} rejected
+ */
 async function showRepair(place, epoch, faults, rejected) {
   try {
-    const found = await post("/api/repair", { ...faults, epoch, reject: rejected, alternatives: 3 });
+    const found = await askRepair({ ...faults, epoch, reject: rejected, alternatives: 3 });
     const choices = found.found ? [found, ...found.alternatives] : [];
     fill(
       place,
@@ -156,9 +180,16 @@ async function showRepair(place, epoch, faults, rejected) {
   }
 }
 
+/**
+ * @param {import("../replies.js").RepairReply} repair
+ * @param {number} number
+ * @param {(change: string) => void} reject
+ */
 function repairView(repair, number, reject) {
   const facts = repair.changes.filter((each) => !each.rule);
-  const stageAll = () => facts.forEach((each) => stage(each.text[0], each.text.slice(1)));
+  const stageAll = () => {
+    for (const each of facts) stage(each.text[0] === "+" ? "+" : "-", each.text.slice(1));
+  };
   return h(
     "div",
     { class: "repair" },
@@ -185,12 +216,17 @@ function repairView(repair, number, reject) {
       ? h("button", { type: "button", on: { click: stageAll } }, icon("plus"), "Stage this repair")
       : null,
     facts.length < repair.changes.length
-      ? h("p", { class: "quiet" }, "Rules are changed in the shell or in Python.")
+      ? h("p", { class: "quiet" }, "Changes of rules are taken back on the page Rules.")
       : null,
   );
 }
 
-// The changes with their signs; `names` are what to call them when one is rejected.
+/**
+ * The changes with their signs; `names` are what to call them when one is rejected.
+ * @param {string[]} texts
+ * @param {string[]} names
+ * @param {((change: string) => void) | null} reject
+ */
 function changeList(texts, names = [], reject = null) {
   return h(
     "ul",
@@ -218,6 +254,7 @@ function changeList(texts, names = [], reject = null) {
   );
 }
 
+/** @param {{ notes: string[] }} found */
 function notes(found) {
   return found.notes.length
     ? h(
@@ -228,7 +265,12 @@ function notes(found) {
     : null;
 }
 
+/**
+ * @param {HTMLElement} place
+ * @param {string} title
+ * @param {unknown} error
+ */
 function showMistake(place, title, error) {
-  if (!error.diagnostics) throw error;
+  if (!(error instanceof AskError)) throw error;
   fill(place, h("h2", {}, title), diagnosticList(error.diagnostics));
 }

@@ -1,44 +1,74 @@
-// One relation: its facts, its declaration, and a form to insert a fact.
+// One relation: its facts, the way to its rules, and a form to insert facts.
 
-import { get } from "./api.js";
-import { insertForm, stage } from "./changes.js";
+import { askFacts, download } from "./calls.js";
 import { fill, h, icon } from "./dom.js";
+import { insertForm } from "./insert.js";
 import { inspect } from "./inspector.js";
+import { whenLive } from "./live.js";
+import { showError } from "./notices.js";
 import { address, go, note } from "./router.js";
 import { session } from "./session.js";
+import { stage } from "./staged.js";
 import { FactTable } from "./table.js";
+import { recall, remember } from "./table_state.js";
 
+/** @typedef {import("../replies.js").RelationReply} Relation */
+/** @typedef {import("../replies.js").RowReply} Row */
+
+/**
+ * @param {HTMLElement} ground
+ * @param {import("./router.js").Route} route
+ */
 export async function showFacts(ground, route) {
   const name = route.parts[0];
-  const relation = session.relation(name);
-  const mayChange = session.about.may_write && relation?.is_input;
+  const remove = (/** @type {Row} */ row) => {
+    if (row.fact && row.is_deletable) stage("-", row.fact);
+  };
+  /** @type {FactTable} */
   const table = new FactTable(
     {
       label: `Facts of ${name}`,
       filters: true,
-      ask: (parameters, signal) => get(`/api/facts/${encodeURIComponent(name)}`, parameters, signal),
-      choose: (row) => inspect(row.fact),
-      remove: mayChange ? (row) => row.fact && stage("-", row.fact) : undefined,
+      ask: (parameters, signal) => askFacts(name, parameters, signal),
+      file: (form, parameters) => download(`facts/${encodeURIComponent(name)}`, form, parameters),
+      choose: (row) => row.fact && inspect(row.fact),
+      remove,
       actions: (row) => [
         ["Why", "Why it holds", (_, element) => table.choose(row, element)],
-        ...(mayChange && row.fact ? [["Delete", "Stage for deletion", () => stage("-", row.fact)]] : []),
+        ...deleteAction(row, remove),
       ],
       note: (state) => note("facts", name, remember(state)),
     },
     recall(route.query),
   );
   await table.load();
-  if (!relation) await session.load();
-  fill(ground, heading(session.relation(name), mayChange, table), table.element);
+  if (!session.relation(name)) await session.load();
+  const relation = session.relation(name);
+  fill(ground, relation ? heading(relation) : h("h1", { class: "mono" }, name), table.element);
+  // The facts of another epoch take the place of these; page, order and filters stay.
+  whenLive(table.element, () => {
+    table.load().catch(showError);
+  });
 }
 
-function heading(relation, mayChange, table) {
+/**
+ * Facts that stand in the program's text are not deleted as facts.
+ * @param {Row} row
+ * @param {(row: Row) => void} remove
+ * @returns {import("./table.js").Action[]}
+ */
+function deleteAction(row, remove) {
+  return row.fact && row.is_deletable ? [["Delete", "Stage for deletion", remove]] : [];
+}
+
+/** @param {Relation} relation */
+function heading(relation) {
   const place = h("div", {});
   const insert = h(
     "button",
     { type: "button", class: "main-button", "aria-expanded": "false" },
     icon("plus"),
-    "Insert a fact",
+    "Insert facts",
   );
   insert.addEventListener("click", () => {
     const isOpen = insert.getAttribute("aria-expanded") === "true";
@@ -46,49 +76,30 @@ function heading(relation, mayChange, table) {
     fill(place, isOpen ? null : insertForm(relation));
     place.querySelector("input")?.focus();
   });
-  const kinds = [
-    relation.is_input ? "input" : null,
-    relation.is_derived ? "derived" : null,
-    relation.is_output ? "output" : null,
-    ...relation.qualifiers,
-  ];
+  const query = `${relation.name}(${relation.columns.map((each) => each.name).join(", ")})`;
+  const whyNot = () => go("why-not", { relation: relation.name });
   return [
     h(
       "div",
       { class: "heading" },
       h("h1", { class: "mono" }, relation.name),
-      kinds.filter(Boolean).map((each) => h("span", { class: "badge" }, each)),
+      kinds(relation).map((each) => h("span", { class: "badge" }, each)),
       h("div", { class: "spring" }),
+      h("a", { class: "button", href: address("query", { q: query }) }, icon("search"), "Query"),
       h("a", { class: "button", href: address("rules", { relation: relation.name }) }, icon("page"), "Rules"),
-      relation.is_derived
-        ? h("button", { type: "button", on: { click: () => go("why-not", { relation: relation.name }) } }, "Why not …")
-        : null,
-      mayChange ? insert : null,
+      relation.is_derived ? h("button", { type: "button", on: { click: whyNot } }, "Why not …") : null,
+      session.about.may_write && relation.is_input ? insert : null,
     ),
     place,
   ];
 }
 
-function remember({ offset, limit, sort, filters }) {
-  const kept = {
-    offset: offset || "",
-    limit: limit === 100 ? "" : limit,
-    sort: sort.map(([place, down]) => (down ? `-${place}` : place)).join(","),
-  };
-  for (const [place, text] of Object.entries(filters)) kept[`f${place}`] = text;
-  return kept;
-}
-
-function recall(query) {
-  const state = {};
-  if (query.get("offset")) state.offset = Number(query.get("offset")) || 0;
-  if (query.get("limit")) state.limit = Number(query.get("limit")) || 100;
-  if (query.get("sort"))
-    state.sort = query
-      .get("sort")
-      .split(",")
-      .map((part) => [Math.abs(Number(part)), part.startsWith("-")]);
-  state.filters = {};
-  for (const [name, text] of query) if (/^f\d+$/.test(name)) state.filters[Number(name.slice(1))] = text;
-  return state;
+/** What a relation is, in words. @param {Relation} relation */
+export function kinds(relation) {
+  return [
+    relation.is_input ? "input" : "",
+    relation.is_derived ? "derived" : "",
+    relation.is_output ? "output" : "",
+    ...relation.qualifiers,
+  ].filter(Boolean);
 }

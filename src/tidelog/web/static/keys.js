@@ -1,25 +1,30 @@
 // Shortcuts that work everywhere, and the page that lists them all.
 
-import { h, icon } from "./dom.js";
+import { byId, h, icon } from "./dom.js";
 import { go } from "./router.js";
 
 const SHORTCUTS = [
   ["/", "find a relation"],
+  ["t", "the table: to the facts that are shown"],
   ["g f", "facts: the overview of relations"],
+  ["g q", "query"],
   ["g r", "rules"],
   ["g n", "why not"],
   ["g e", "epochs"],
   ["↑ ↓", "move between facts, or between the nodes of a proof"],
+  ["→ ←", "the actions of a fact; open a node, close it or go to the one above"],
   ["Enter", "ask why the chosen fact holds; open or close a node"],
-  ["→ ←", "open a node, close it or go to the one above"],
   ["Delete", "stage the chosen input fact for deletion (with --write)"],
   ["PgUp PgDn", "previous and next page of facts"],
   ["Ctrl Enter", "commit the staged changes (with --write)"],
   ["Esc", "close the proof, or this list"],
   ["?", "this list"],
 ];
-const GO = { f: [], r: ["rules"], n: ["why-not"], e: ["epochs"] };
+/** @type {Record<string, string[]>} */
+const GO = { f: [], q: ["query"], r: ["rules"], n: ["why-not"], e: ["epochs"] };
+const KEY = "tidelog-single-keys";
 
+/** @param {() => void} closeInspector */
 export function startKeys(closeInspector) {
   let isGoing = false;
   document.addEventListener("keydown", (event) => {
@@ -28,13 +33,17 @@ export function startKeys(closeInspector) {
       closeInspector();
       return;
     }
-    if (event.target.closest("input, textarea, select, dialog")) return;
+    const isTyping = event.target instanceof Element && event.target.closest("input, textarea, select, dialog");
+    if (isTyping || !areOn()) return;
     if (isGoing && GO[event.key]) {
       event.preventDefault();
       go(...GO[event.key]);
     } else if (event.key === "/") {
       event.preventDefault();
-      document.getElementById("find-relation").focus();
+      byId("side").classList.add("open");
+      byId("find-relation").focus();
+    } else if (event.key === "t") {
+      focusContent();
     } else if (event.key === "?") {
       showShortcuts();
     }
@@ -42,24 +51,46 @@ export function startKeys(closeInspector) {
   });
 }
 
+/** Put the focus on what the page is about: its facts, or the whole of it. */
+export function focusContent() {
+  const main = byId("main");
+  const row = main.querySelector('tr.row[tabindex="0"]');
+  if (row instanceof HTMLElement) row.focus();
+  else main.focus();
+}
+
 export function shortcutsButton() {
+  const words = { "aria-label": "Keyboard shortcuts", title: "Keyboard shortcuts (?)" };
   return h(
     "button",
-    {
-      class: "bare",
-      type: "button",
-      id: "shortcuts",
-      "aria-label": "Keyboard shortcuts",
-      title: "Keyboard shortcuts (?)",
-      on: { click: showShortcuts },
-    },
+    { class: "bare", type: "button", id: "shortcuts", ...words, on: { click: showShortcuts } },
     icon("keys"),
   );
+}
+
+function areOn() {
+  try {
+    return localStorage.getItem(KEY) !== "off";
+  } catch {
+    return true;
+  }
+}
+
+/** @param {boolean} isOn */
+function turn(isOn) {
+  try {
+    if (isOn) localStorage.removeItem(KEY);
+    else localStorage.setItem(KEY, "off");
+  } catch {
+    // Without storage they stay on.
+  }
 }
 
 function showShortcuts() {
   if (document.querySelector("dialog[open]")) return;
   const close = h("button", { type: "button", class: "main-button" }, "Close");
+  const toggle = h("input", { type: "checkbox", id: "single-keys", checked: areOn() });
+  toggle.addEventListener("change", () => turn(toggle.checked));
   const dialog = h(
     "dialog",
     { class: "keys", "aria-labelledby": "keys-title" },
@@ -76,6 +107,7 @@ function showShortcuts() {
         h("dd", {}, words),
       ]),
     ),
+    h("label", { class: "switch" }, toggle, "Shortcuts of a single key (/ t g ?)"),
     close,
   );
   close.addEventListener("click", () => dialog.close());

@@ -1,30 +1,35 @@
 // The first page: every relation at a glance, and what the checks found strange.
 
 import { count, counted, fill, h } from "./dom.js";
+import { kinds } from "./facts.js";
 import { diagnosticList } from "./notices.js";
 import { address } from "./router.js";
 import { session } from "./session.js";
 
+/** @typedef {import("../replies.js").RelationReply} Relation */
+
+/** @param {HTMLElement} ground */
 export function showOverview(ground) {
   const { relations, title, epoch, warnings } = session.about;
   const total = relations.reduce((sum, each) => sum + each.size, 0);
   const largest = Math.max(1, ...relations.map((each) => each.size));
-  const derived = relations.filter((each) => each.is_derived);
+  const derived = relations.filter((each) => each.is_derived).length;
+  const heads = ["Relation", "Columns", "Kind"].map((each) => h("th", { scope: "col" }, each));
   fill(
     ground,
     h("div", { class: "heading" }, h("h1", {}, title)),
     h(
       "div",
       { class: "cards" },
-      card(count(relations.length), "relations"),
-      card(count(derived.length), "derived by rules"),
-      card(count(total), "facts"),
-      card(epoch, "present epoch"),
+      card(count(relations.length), relations.length === 1 ? "relation" : "relations"),
+      card(count(derived), "derived by rules"),
+      card(count(total), total === 1 ? "fact" : "facts"),
+      card(String(epoch), "present epoch"),
     ),
     warnings.length ? [h("h2", {}, counted(warnings.length, "warning")), diagnosticList(warnings)] : null,
     h(
       "div",
-      { class: "frame whole" },
+      { class: "frame whole", tabindex: 0, role: "group", "aria-label": "All relations" },
       h(
         "table",
         { "aria-label": "Relations" },
@@ -34,54 +39,47 @@ export function showOverview(ground) {
           h(
             "tr",
             {},
-            ["Relation", "Columns", "Kind"].map((each) => h("th", { scope: "col" }, each)),
+            heads,
             h("th", { scope: "col", class: "number" }, "Facts"),
-            h("th", { class: "share" }, h("span", { class: "unseen" }, "Share")),
+            h("th", { scope: "col", class: "share" }, "Logarithmic scale"),
           ),
         ),
         h(
           "tbody",
           {},
-          relations.map((each) =>
-            h(
-              "tr",
-              {},
-              h("td", {}, h("a", { href: address("facts", each.name), class: "mono" }, each.name)),
-              h(
-                "td",
-                { class: "mono columns" },
-                each.columns.map((column, place) => [
-                  place ? ", " : null,
-                  column.name,
-                  h("span", { class: "quiet" }, `: ${column.type}`),
-                ]),
-              ),
-              h("td", { class: "quiet" }, kind(each)),
-              h("td", { class: "number" }, count(each.size)),
-              h(
-                "td",
-                { class: "share" },
-                h("meter", { min: 0, max: Math.log1p(largest), value: Math.log1p(each.size), "aria-hidden": "true" }),
-              ),
-            ),
-          ),
+          relations.map((each) => row(each, largest)),
         ),
       ),
     ),
   );
 }
 
-function kind(relation) {
-  return [
-    relation.is_input ? "input" : null,
-    relation.is_derived ? "derived" : null,
-    relation.is_output ? "output" : null,
-    ...relation.qualifiers,
-  ]
-    .filter(Boolean)
-    .join(", ");
+/**
+ * @param {Relation} each
+ * @param {number} largest
+ */
+function row(each, largest) {
+  const columns = each.columns.map((column, place) => [
+    place ? ", " : null,
+    column.name,
+    h("span", { class: "quiet" }, `: ${column.type}`),
+  ]);
+  const share = { min: 0, max: Math.log1p(largest), value: Math.log1p(each.size), "aria-hidden": "true" };
+  return h(
+    "tr",
+    {},
+    h("td", {}, h("a", { href: address("facts", each.name), class: "mono" }, each.name)),
+    h("td", { class: "mono columns" }, columns),
+    h("td", { class: "quiet" }, kinds(each).join(", ")),
+    h("td", { class: "number" }, count(each.size)),
+    h("td", { class: "share" }, h("meter", share)),
+  );
 }
 
+/**
+ * @param {string} value
+ * @param {string} words
+ */
 function card(value, words) {
   return h("div", { class: "card" }, h("strong", {}, value), h("span", {}, words));
 }

@@ -1,27 +1,33 @@
 // What is known of the session; whoever shows some of it listens for "changed".
 
-import { get } from "./api.js";
+import { askRules, askSession } from "./calls.js";
+
+/** @typedef {import("../replies.js").SessionReply} About */
+/** @typedef {import("../replies.js").ProgramReply} Program */
 
 class SessionState extends EventTarget {
-  about = null;
+  /** @type {About} */
+  about = { title: "", epoch: -1, may_write: false, page_rows: 0, relations: [], warnings: [] };
+  /** @type {Program | null} */
   #rules = null;
   #rulesEpoch = -1;
 
   async load() {
-    this.about = await get("/api/session");
+    this.about = await askSession();
     this.dispatchEvent(new Event("changed"));
     return this.about;
   }
 
+  /** @param {string} name */
   relation(name) {
     return this.about.relations.find((each) => each.name === name);
   }
 
-  // Rules change only with an epoch.
+  /** Return the program; it changes only with an epoch. */
   async rules() {
     if (this.#rules === null || this.#rulesEpoch !== this.about.epoch) {
       this.#rulesEpoch = this.about.epoch;
-      this.#rules = await get("/api/rules");
+      this.#rules = await askRules();
     }
     return this.#rules;
   }

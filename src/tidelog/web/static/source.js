@@ -3,11 +3,12 @@
 import { h } from "./dom.js";
 
 const TOKENS =
-  /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|("(?:\\.|[^"\\\n])*")|(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)|(\b\d[\w.]*)|([A-Za-z_?][\w?.]*)(?=\s*\()/g;
+  /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|("(?:\\.|[^"\\\n])*")|(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)|(\b0[xb][\da-fA-F]+|\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?u?\b)|([A-Za-z_?][\w?.]*)(?=\s*\()/g;
 const KINDS = [null, "comment", "string", "keyword", "number", "relation"];
 
-// Return the pieces of a text: [kind or null, text].
+/** Return the pieces of a text: [kind or null, text]. @param {string} text */
 export function tokens(text) {
+  /** @type {[string | null, string][]} */
   const pieces = [];
   let end = 0;
   for (const match of text.matchAll(TOKENS)) {
@@ -19,18 +20,23 @@ export function tokens(text) {
   return pieces;
 }
 
-// Return a text in colours, on one line or several.
+/** Return a text in colours, on one line or several. @param {string} text */
 export function coloured(text) {
   return tokens(text).map(([kind, piece]) => (kind ? h("span", { class: `t-${kind}` }, piece) : piece));
 }
 
-// Return the whole source as a list of lines. `onLine(number)` hears of a click on a line.
+/**
+ * Return the whole source as a list of lines. `onLine(number)` hears of a click on a line.
+ * @param {string} text
+ * @param {((line: number) => void) | null} onLine
+ */
 export function sourceLines(text, onLine = null) {
+  /** @type {(Node | string)[][]} */
   const lines = [[]];
   for (const [kind, piece] of tokens(text)) {
     piece.split("\n").forEach((part, number) => {
       if (number) lines.push([]);
-      if (part) lines.at(-1).push(kind ? h("span", { class: `t-${kind}` }, part) : part);
+      if (part) lines.at(-1)?.push(kind ? h("span", { class: `t-${kind}` }, part) : part);
     });
   }
   const list = h(
@@ -38,7 +44,7 @@ export function sourceLines(text, onLine = null) {
     { class: "source" },
     lines.map((pieces, number) => {
       const line = h("li", {}, h("code", {}, pieces.length ? pieces : " "));
-      line.dataset.line = number + 1;
+      line.dataset.line = String(number + 1);
       if (onLine) line.addEventListener("click", () => onLine(number + 1));
       return line;
     }),
@@ -46,21 +52,19 @@ export function sourceLines(text, onLine = null) {
   return list;
 }
 
-// Mark the lines of a place and bring them into view; null takes every mark away.
+/**
+ * Mark the lines of a place and bring them into view; null takes every mark away.
+ * @param {HTMLElement} list
+ * @param {import("../replies.js").PlaceReply | null} place
+ */
 export function markLines(list, place) {
-  list.querySelectorAll("li.marked").forEach((line) => line.classList.remove("marked", "first", "last"));
+  for (const line of list.querySelectorAll("li.marked")) line.classList.remove("marked");
   if (place === null) return;
-  for (let number = place.line; number <= place.end_line; number += 1) {
-    const line = list.children[number - 1];
-    if (!line) break;
-    line.classList.add("marked");
-    if (number === place.line) line.classList.add("first");
-    if (number === place.end_line) line.classList.add("last");
-  }
+  const last = place.end_line ?? place.line;
+  for (let number = place.line; number <= last; number += 1) list.children[number - 1]?.classList.add("marked");
   const first = list.children[place.line - 1];
   const box = list.closest(".scrolls");
-  if (first && box) {
-    const wanted = first.offsetTop - Math.max(16, (box.clientHeight - (place.end_line - place.line + 1) * 20) / 3);
-    box.scrollTop = Math.max(0, wanted);
-  }
+  if (!(first instanceof HTMLElement) || !box) return;
+  const wanted = first.offsetTop - Math.max(16, (box.clientHeight - (last - place.line + 1) * 20) / 3);
+  box.scrollTop = Math.max(0, wanted);
 }

@@ -1,14 +1,23 @@
 // Fields for the values of a fact, with the values that the column has offered while one types.
 
-import { get, isAbort } from "./api.js";
+import { isAbort } from "./api.js";
+import { askValues } from "./calls.js";
 import { fill, h, later } from "./dom.js";
 
 let made = 0;
 
-// Return a labelled field for one column; the label holds the field.
-export function valueField(relation, place, { value = "", optional = false } = {}) {
+/** @typedef {import("../replies.js").RelationReply} Relation */
+
+/**
+ * Return a labelled field for one column; the label holds the field.
+ * @param {Relation} relation
+ * @param {number} place
+ * @param {{ value?: string }} options
+ */
+export function valueField(relation, place, { value = "" } = {}) {
   const column = relation.columns[place];
-  const list = h("datalist", { id: `values-${(made += 1)}` });
+  made += 1;
+  const list = h("datalist", { id: `values-${made}` });
   const input = h("input", {
     type: "text",
     list: list.id,
@@ -16,15 +25,15 @@ export function valueField(relation, place, { value = "", optional = false } = {
     spellcheck: "false",
     value,
     name: `value-${place}`,
-    placeholder: optional ? "any" : column.type,
+    placeholder: column.type,
   });
+  /** @type {AbortController | null} */
   let running = null;
   const offer = later(150, async () => {
     running?.abort();
     running = new AbortController();
     try {
-      const path = `/api/values/${encodeURIComponent(relation.name)}/${place}`;
-      const { values } = await get(path, { typed: input.value }, running.signal);
+      const { values } = await askValues(relation.name, place, input.value, running.signal);
       fill(
         list,
         values.map((each) => h("option", { value: each })),
@@ -45,13 +54,20 @@ export function valueField(relation, place, { value = "", optional = false } = {
   );
 }
 
+/** @param {HTMLElement} form @returns {string[]} */
 export function fieldValues(form) {
-  return [...form.querySelectorAll("input[name^=value-]")].map((input) => input.value);
+  const fields = /** @type {NodeListOf<HTMLInputElement>} */ (form.querySelectorAll("input[name^=value-]"));
+  return [...fields].map((input) => input.value);
 }
 
+/** @type {Record<string, string>} */
 const ESCAPES = { "\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t" };
 
-// Return a fact as it is written in a program; symbols get their quotes here.
+/**
+ * Return a fact as it is written in a program; symbols get their quotes here.
+ * @param {Relation} relation
+ * @param {string[]} values
+ */
 export function writeFact(relation, values) {
   const terms = values.map((text, place) =>
     relation.columns[place].kind === "symbol"

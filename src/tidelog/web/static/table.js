@@ -1,49 +1,88 @@
 // A page of facts as a table: filter, sort, turn pages, move with the keyboard, choose a fact.
 
-import { isAbort } from "./api.js";
-import { count, counted, fill, h, icon, later } from "./dom.js";
+import { AskError, isAbort } from "./api.js";
+import { count, counted, cut, fill, h, icon, later } from "./dom.js";
 import { diagnosticList } from "./notices.js";
+import { copyButton, downloadMenu } from "./table_files.js";
+import { visible } from "./visible.js";
 
 const SIZES = [50, 100, 250, 1000];
+const NUMBERS = ["number", "unsigned", "float"];
 
-// Options: ask(parameters, signal) gives a page; choose(row) is called for a fact that is clicked or
-// entered; remove(row), if there is one, for the Delete key; note(state) hears of every new state;
-// sign marks the rows of a delta; label names the table; noun says what choosing does.
+/** @typedef {import("../replies.js").PageReply} Page */
+/** @typedef {import("../replies.js").RowReply} Row */
+/** @typedef {{ offset: number, limit: number, sort: [number, boolean][], filters: Record<number, string> }} State */
+/** @typedef {[words: string, title: string, act: (row: Row, element: HTMLElement) => void]} Action */
+/**
+ * `ask` gives a page; `choose` is called for a row that is clicked or entered, `remove` for the Delete key;
+ * `note` hears of every new state; `file` gives the address of the whole table; `sign` marks rows of a delta.
+ * @typedef {object} Options
+ * @property {string} label
+ * @property {(parameters: import("./api.js").Parameters, signal: AbortSignal) => Promise<Page>} ask
+ * @property {(row: Row) => void} choose
+ * @property {(row: Row) => Action[]} actions
+ * @property {(row: Row) => void} [remove]
+ * @property {(state: State) => void} [note]
+ * @property {(form: string, parameters: import("./api.js").Parameters) => string} [file]
+ * @property {boolean} [filters]
+ * @property {string} [sign]
+ * @property {string} [noun]
+ */
+
 export class FactTable {
+  /** @type {Page | null} */
+  page = null;
+  /** @type {AbortController | null} */
+  running = null;
+  /** @type {HTMLElement[]} */
+  sorters = [];
+
+  /**
+   * @param {Options} options
+   * @param {Partial<State>} state
+   */
   constructor(options, state = {}) {
     this.options = options;
+    /** @type {State} */
     this.state = { offset: 0, limit: 100, sort: [], filters: {}, ...state };
-    this.page = null;
     this.status = h("div", { class: "matching", role: "status" });
     this.frame = h("div", { class: "frame" });
+    this.body = h("tbody");
     this.footer = h("div", { class: "turn" });
     this.mistakes = h("div", {});
     this.element = h("div", { class: "facts" }, this.mistakes, this.frame, this.footer);
     this.filterSoon = later(300, () => this.restart());
   }
 
+  /** Load the page that the state asks for; raises a mistake only if there is nothing to show beside it. */
   async load() {
     this.running?.abort();
     this.running = new AbortController();
     this.element.setAttribute("aria-busy", "true");
     try {
-      this.page = await this.options.ask(this.parameters(), this.running.signal);
+      const page = await this.options.ask(this.parameters(), this.running.signal);
+      const hasNewColumns = this.page === null || this.page.columns.length !== page.columns.length;
+      this.page = page;
+      if (hasNewColumns) this.drawHead(page);
     } catch (error) {
       if (isAbort(error)) return;
       this.element.removeAttribute("aria-busy");
-      if (!error.diagnostics || this.page === null) throw error;
+      if (!(error instanceof AskError) || this.page === null) throw error;
       fill(this.mistakes, diagnosticList(error.diagnostics));
       return;
     }
     this.element.removeAttribute("aria-busy");
     this.state.offset = this.page.offset;
     fill(this.mistakes);
-    this.draw();
+    this.drawSorts(this.page);
+    this.drawRows(this.page);
+    this.drawFooter(this.page);
     this.options.note?.(this.state);
   }
 
   parameters() {
     const { offset, limit, sort, filters } = this.state;
+    /** @type {Record<string, string | number>} */
     const asked = { offset, limit, sort: sort.map(([place, down]) => (down ? `-${place}` : place)).join(",") };
     for (const [place, text] of Object.entries(filters)) asked[`f${place}`] = text;
     return asked;
@@ -54,38 +93,47 @@ export class FactTable {
     this.loadAgain();
   }
 
+  /** @param {number} offset */
   turn(offset) {
+    if (!this.page) return;
     const { matching, limit } = this.page;
     const last = Math.max(0, Math.floor((matching - 1) / limit) * limit);
     this.state.offset = Math.max(0, Math.min(offset, last));
     this.loadAgain();
   }
 
-  loadAgain() {
-    this.load().catch((error) =>
-      fill(this.mistakes, diagnosticList(error.diagnostics ?? [{ code: "page", message: String(error) }])),
-    );
+  async loadAgain() {
+    const hadFocus = this.body.contains(document.activeElement);
+    try {
+      await this.load();
+    } catch (error) {
+      fill(this.mistakes, diagnosticList(error instanceof AskError ? error.diagnostics : []));
+      return;
+    }
+    this.frame.scrollTop = 0;
+    if (hadFocus) this.focus();
   }
 
-  draw() {
-    if (this.body === undefined) this.drawHead();
-    this.drawSorts();
-    this.drawRows();
-    this.drawFooter();
+  /** Put the focus on the row where one would go on. */
+  focus() {
+    const row = this.body.querySelector('tr.row[tabindex="0"]') ?? this.body.querySelector("tr.row");
+    if (row instanceof HTMLElement) row.focus();
   }
 
-  drawHead() {
-    const { columns } = this.page;
-    this.sorters = columns.map((column, place) =>
-      h("button", { type: "button", class: "sorter", on: { click: (event) => this.sortBy(place, event.shiftKey) } }),
-    );
+  /** @param {Page} page */
+  drawHead({ columns }) {
+    this.sorters = columns.map((column, place) => {
+      const sort = (/** @type {MouseEvent} */ event) => this.sortBy(place, event.shiftKey);
+      const title = "Sort; with Shift by several columns";
+      return h("button", { type: "button", class: "sorter", title, "aria-label": column.name, on: { click: sort } });
+    });
     const filters = columns.map((column, place) => {
       const input = h("input", {
         type: "text",
         class: "filter",
         autocomplete: "off",
         spellcheck: "false",
-        placeholder: hint(column),
+        placeholder: NUMBERS.includes(column.kind) ? "5  >5  1..9" : "contains  =is",
         "aria-label": `Filter ${column.name}`,
         value: this.state.filters[place] ?? "",
       });
@@ -93,10 +141,11 @@ export class FactTable {
         this.state.filters[place] = input.value;
         this.filterSoon();
       });
-      return h("th", {}, input);
+      return h("td", {}, input);
     });
+    this.body = h("tbody", { on: { keydown: (/** @type {KeyboardEvent} */ event) => this.onKey(event) } });
+    const heads = this.sorters.map((sorter, place) => h("th", { scope: "col", class: columns[place].kind }, sorter));
     const hasFilters = this.options.filters && columns.length > 0;
-    this.body = h("tbody", { on: { keydown: (event) => this.onKey(event) } });
     const table = h(
       "table",
       { role: "grid", "aria-label": this.options.label },
@@ -106,203 +155,247 @@ export class FactTable {
         h(
           "tr",
           {},
-          this.sorters.map((sorter, place) => h("th", { scope: "col", class: columns[place].kind }, sorter)),
+          this.options.sign ? unseenHead("sign-cell", "Change") : null,
+          heads,
           columns.length ? null : h("th", { scope: "col" }, "holds"),
-          h("th", { class: "act" }, h("span", { class: "unseen" }, "Actions")),
+          unseenHead("act", "Actions"),
         ),
-        hasFilters ? h("tr", { class: "filters" }, filters, h("th", { class: "act" })) : null,
+        hasFilters ? h("tr", { class: "filters" }, filters, h("td", { class: "act" })) : null,
       ),
       this.body,
     );
     fill(this.frame, table);
   }
 
-  drawSorts() {
-    const { columns } = this.page;
+  /** @param {Page} page */
+  drawSorts({ columns }) {
     this.sorters.forEach((sorter, place) => {
       const found = this.state.sort.find(([each]) => each === place);
       const order = found ? (found[1] ? "descending" : "ascending") : "none";
-      sorter.parentElement.setAttribute("aria-sort", order);
-      sorter.title = "Sort; with Shift by several columns";
+      sorter.parentElement?.setAttribute("aria-sort", order);
       fill(
         sorter,
         h("span", { class: "name" }, columns[place].name),
         h("span", { class: "type" }, columns[place].type),
-        h("span", { class: `order ${order}` }, icon(order === "none" ? "sort" : order === "ascending" ? "up" : "down")),
+        h("span", { class: `order ${order}` }, icon(found ? (found[1] ? "down" : "up") : "sort")),
       );
     });
   }
 
+  /**
+   * @param {number} place
+   * @param {boolean} isFurther
+   */
   sortBy(place, isFurther) {
     const found = this.state.sort.find(([each]) => each === place);
     const others = isFurther ? this.state.sort.filter(([each]) => each !== place) : [];
+    /** @type {[number, boolean][]} */
     const next = found === undefined ? [[place, false]] : found[1] ? [] : [[place, true]];
     this.state.sort = [...others, ...next];
     this.restart();
   }
 
-  drawRows() {
-    const { rows, columns } = this.page;
-    const sign = this.options.sign;
+  /** @param {Page} page */
+  drawRows({ rows, columns }) {
     fill(
       this.body,
-      rows.map((row, number) => {
-        const cells = columns.length
-          ? row.values.map((text, place) =>
-              h("td", { class: columns[place].kind, title: text.length > 60 ? text.slice(0, 1000) : null }, text),
-            )
-          : [h("td", {}, "true")];
-        if (sign)
-          cells[0].prepend(
-            h(
-              "span",
-              { class: `sign ${sign === "+" ? "plus" : "minus"}`, "aria-label": sign === "+" ? "inserted" : "deleted" },
-              sign,
-            ),
-          );
-        const element = h(
-          "tr",
-          { class: `row${sign === "+" ? " plus" : sign ? " minus" : ""}`, tabindex: number === 0 ? 0 : -1 },
-          cells,
-          h("td", { class: "act" }, this.actions(row)),
-        );
-        element.addEventListener("click", (event) => {
-          if (!event.target.closest("button") && !String(getSelection())) this.choose(row, element);
-        });
-        element.addEventListener("focus", () => this.stand(element));
-        element.fact = row;
-        return element;
-      }),
+      rows.map((row, number) => this.row(row, number, columns)),
     );
-    if (!rows.length) {
-      const isFiltered = Object.values(this.state.filters).some(Boolean);
-      fill(
-        this.body,
-        h(
-          "tr",
-          {},
-          h(
-            "td",
-            { class: "none", colspan: columns.length + 1 },
-            isFiltered ? "No fact fits the filters." : "There are no facts.",
-          ),
-        ),
-      );
-    }
+    if (rows.length) return;
+    const isFiltered = Object.values(this.state.filters).some(Boolean);
+    const noun = this.options.noun ?? "fact";
+    const words = isFiltered ? `No ${noun} fits the filters.` : `There are no ${noun}s.`;
+    fill(this.body, h("tr", {}, h("td", { class: "none", colspan: columns.length + 1 }, words)));
   }
 
+  /**
+   * @param {Row} row
+   * @param {number} number
+   * @param {Page["columns"]} columns
+   */
+  row(row, number, columns) {
+    const { sign } = this.options;
+    const cells = columns.length
+      ? row.values.map((text, place) => cell(text, columns[place].kind))
+      : [h("td", {}, "true")];
+    if (sign) cells.unshift(signCell(sign));
+    const kind = sign === "+" ? " plus" : sign ? " minus" : "";
+    const element = h(
+      "tr",
+      { class: `row${kind}`, tabindex: number === 0 ? 0 : -1 },
+      cells,
+      h("td", { class: "act" }, this.actions(row)),
+    );
+    element.addEventListener("click", (event) => {
+      const isButton = event.target instanceof Element && event.target.closest("button");
+      if (!isButton && !String(getSelection())) this.choose(row, element);
+    });
+    element.addEventListener("focus", () => this.stand(element));
+    rowOf.set(element, row);
+    return element;
+  }
+
+  /** @param {Row} row */
   actions(row) {
-    return this.options
-      .actions(row)
-      .map(([words, title, act]) =>
-        h(
-          "button",
-          {
-            type: "button",
-            class: "bare",
-            tabindex: -1,
-            title,
-            "aria-label": row.fact ? `${title}: ${row.fact.slice(0, 200)}` : title,
-            on: { click: (event) => act(row, event.target.closest("tr")) },
-          },
-          words,
-        ),
+    return this.options.actions(row).map(([words, title, act]) => {
+      const of = row.fact ?? row.facts?.[0] ?? row.values.join(", ");
+      const click = (/** @type {MouseEvent} */ event) => {
+        const element = event.target instanceof Element ? event.target.closest("tr") : null;
+        if (element) act(row, element);
+      };
+      const label = `${title}: ${cut(of, 200)}`;
+      return h(
+        "button",
+        { type: "button", class: "bare", tabindex: -1, title, "aria-label": label, on: { click } },
+        words,
       );
+    });
   }
 
+  /**
+   * @param {Row} row
+   * @param {HTMLElement} element
+   */
   choose(row, element) {
-    if (!row.fact) return;
-    this.body.querySelectorAll("[aria-selected]").forEach((each) => each.removeAttribute("aria-selected"));
+    if (!row.fact && !row.facts?.length) return;
+    for (const each of this.body.querySelectorAll("[aria-selected]")) each.removeAttribute("aria-selected");
     element.setAttribute("aria-selected", "true");
     this.stand(element);
     this.options.choose(row);
+    // A panel may open beside the table and make it narrower: the row stays where the eye is.
+    requestAnimationFrame(() => element.scrollIntoView({ block: "nearest" }));
   }
 
+  /** @param {HTMLElement} element */
   stand(element) {
-    this.body.querySelectorAll('[tabindex="0"]').forEach((each) => each.setAttribute("tabindex", "-1"));
+    for (const each of this.body.querySelectorAll('tr[tabindex="0"]')) each.setAttribute("tabindex", "-1");
     element.setAttribute("tabindex", "0");
   }
 
+  /** @param {KeyboardEvent} event */
   onKey(event) {
-    const row = event.target.closest("tr.row");
-    if (!row || event.target.closest("button")) return;
-    const rows = [...this.body.querySelectorAll("tr.row")];
+    const row = event.target instanceof Element ? event.target.closest("tr.row") : null;
+    if (!(row instanceof HTMLElement) || event.ctrlKey || event.metaKey || event.altKey) return;
+    const rows = /** @type {HTMLElement[]} */ ([...this.body.querySelectorAll("tr.row")]);
+    const stops = /** @type {HTMLElement[]} */ ([row, ...row.querySelectorAll(".act button")]);
     const place = rows.indexOf(row);
+    const stop = stops.indexOf(/** @type {HTMLElement} */ (document.activeElement));
+    const fact = rowOf.get(row);
     const to = { ArrowDown: place + 1, ArrowUp: place - 1, Home: 0, End: rows.length - 1 }[event.key];
     if (to !== undefined) {
       rows[Math.max(0, Math.min(to, rows.length - 1))].focus();
-    } else if (event.key === "Enter") {
-      this.choose(row.fact, row);
-    } else if (event.key === "PageDown" || event.key === "PageUp") {
+    } else if (event.key === "ArrowRight" || event.key === "ArrowLeft") {
+      stops[Math.max(0, Math.min(stop + (event.key === "ArrowRight" ? 1 : -1), stops.length - 1))].focus();
+    } else if (stop > 0) {
+      return;
+    } else if (event.key === "Enter" && fact) {
+      this.choose(fact, row);
+    } else if ((event.key === "PageDown" || event.key === "PageUp") && this.page) {
       this.turn(this.page.offset + (event.key === "PageDown" ? 1 : -1) * this.page.limit);
-    } else if (event.key === "Delete" && this.options.remove) {
-      this.options.remove(row.fact);
+    } else if (event.key === "Delete" && this.options.remove && fact) {
+      this.options.remove(fact);
     } else {
       return;
     }
     event.preventDefault();
   }
 
-  drawFooter() {
-    const { matching, offset, limit, rows, size, order } = this.page;
-    const button = (name, words, to, isOff) =>
-      h(
+  /** @param {Page} page */
+  drawFooter(page) {
+    const { matching, size, order } = page;
+    const noun = this.options.noun ?? "fact";
+    const words = matching === size ? counted(size, noun) : `${count(matching)} of ${counted(size, noun)}`;
+    fill(this.status, words, order === "stored" ? ", as stored" : "");
+    const { file } = this.options;
+    const rows = () => [page.columns.map((each) => each.name), ...page.rows.map((each) => each.values)];
+    fill(
+      this.footer,
+      this.status,
+      matching > SIZES[0] ? this.pager(page) : null,
+      size ? h("div", { class: "take" }, copyButton(rows), file ? this.files(file) : null) : null,
+    );
+  }
+
+  /** @param {NonNullable<Options["file"]>} file */
+  files(file) {
+    return downloadMenu((form) => {
+      const kept = Object.entries(this.parameters()).filter(([name]) => name !== "offset" && name !== "limit");
+      return file(form, Object.fromEntries(kept));
+    });
+  }
+
+  /** @param {Page} page */
+  pager({ matching, offset, limit, rows }) {
+    /**
+     * @param {"first" | "left" | "right" | "last"} name
+     * @param {string} words
+     * @param {number} to
+     * @param {boolean} isOff
+     */
+    const button = (name, words, to, isOff) => {
+      const click = () => this.turn(to);
+      return h(
         "button",
-        {
-          type: "button",
-          class: "bare",
-          "aria-label": words,
-          title: words,
-          disabled: isOff,
-          on: { click: () => this.turn(to) },
-        },
+        { type: "button", class: "bare", "aria-label": words, title: words, disabled: isOff, on: { click } },
         icon(name),
       );
+    };
     const last = Math.floor(Math.max(0, matching - 1) / limit) * limit;
-    const sizes = h(
-      "select",
-      { "aria-label": "Facts on a page", class: "small" },
-      SIZES.map((each) => h("option", { value: each, selected: each === limit }, `${count(each)} a page`)),
+    const options = SIZES.map((each) =>
+      h("option", { value: each, selected: each === limit }, `${count(each)} a page`),
     );
+    const sizes = h("select", { "aria-label": "Facts on a page", class: "small" }, options);
     sizes.addEventListener("change", () => {
       this.state.limit = Number(sizes.value);
       this.restart();
     });
-    const jump = h("input", {
-      type: "text",
-      inputmode: "numeric",
-      class: "small jump",
-      "aria-label": "Go to fact number",
-      placeholder: "go to",
-    });
+    const properties = { type: "text", inputmode: "numeric", class: "small jump", placeholder: "go to" };
+    const jump = h("input", { ...properties, "aria-label": "Go to fact number" });
     jump.addEventListener("keydown", (event) => {
       const wanted = Number(jump.value.replaceAll(",", ""));
       if (event.key === "Enter" && wanted > 0) this.turn(Math.floor((wanted - 1) / limit) * limit);
     });
-    const orders = { stored: ", as stored", value: "", sorted: "" };
-    fill(
-      this.status,
-      matching === size ? counted(size, "fact") : `${count(matching)} of ${counted(size, "fact")}`,
-      orders[order],
-    );
-    fill(
-      this.footer,
-      this.status,
-      matching > SIZES[0]
-        ? [
-            h("span", { class: "range" }, `${count(offset + 1)}–${count(offset + rows.length)}`),
-            button("first", "First page", 0, offset === 0),
-            button("left", "Previous page", offset - limit, offset === 0),
-            button("right", "Next page", offset + limit, offset >= last),
-            button("last", "Last page", last, offset >= last),
-            matching > limit ? jump : null,
-            sizes,
-          ]
-        : null,
+    return h(
+      "div",
+      { class: "pager" },
+      h("span", { class: "range" }, `${count(offset + 1)}–${count(offset + rows.length)}`),
+      button("first", "First page", 0, offset === 0),
+      button("left", "Previous page", offset - limit, offset === 0),
+      button("right", "Next page", offset + limit, offset >= last),
+      button("last", "Last page", last, offset >= last),
+      matching > limit ? jump : null,
+      sizes,
     );
   }
 }
 
-function hint(column) {
-  return ["number", "unsigned", "float"].includes(column.kind) ? "5  >5  1..9" : "contains  =is";
+/** @type {WeakMap<Element, Row>} */
+const rowOf = new WeakMap();
+
+/**
+ * @param {string} kind
+ * @param {string} words
+ */
+function unseenHead(kind, words) {
+  return h("th", { class: kind, scope: "col" }, h("span", { class: "unseen" }, words));
+}
+
+/** The sign stands in a cell of its own: before a number it would be part of it. @param {string} sign */
+function signCell(sign) {
+  const [mark, kind, words] = sign === "+" ? ["+", "plus", "inserted"] : ["−", "minus", "deleted"];
+  return h(
+    "td",
+    { class: "sign-cell" },
+    h("span", { class: `sign ${kind}`, "aria-hidden": "true" }, mark),
+    h("span", { class: "unseen" }, words),
+  );
+}
+
+/**
+ * @param {string} text
+ * @param {string} kind
+ */
+function cell(text, kind) {
+  const title = text.length > 60 ? text.slice(0, 1000) : null;
+  return h("td", { class: kind, title }, NUMBERS.includes(kind) ? text : visible(text));
 }

@@ -2,7 +2,9 @@
 
 import { fill, h, icon } from "./dom.js";
 
+/** @type {Record<string, string>} */
 const NEXT = { auto: "light", light: "dark", dark: "auto" };
+/** @type {Record<string, "half" | "sun" | "moon">} */
 const PICTURES = { auto: "half", light: "sun", dark: "moon" };
 const KEY = "tidelog-theme";
 
@@ -19,12 +21,14 @@ export function themeButton() {
 
 function theme() {
   try {
-    return NEXT[localStorage.getItem(KEY)] ? localStorage.getItem(KEY) : "auto";
+    const kept = localStorage.getItem(KEY) ?? "";
+    return NEXT[kept] ? kept : "auto";
   } catch {
     return document.documentElement.dataset.theme ?? "auto";
   }
 }
 
+/** @param {string} name */
 function set(name) {
   try {
     localStorage.setItem(KEY, name);
@@ -35,6 +39,7 @@ function set(name) {
   else document.documentElement.dataset.theme = name;
 }
 
+/** @param {HTMLElement} button */
 function draw(button) {
   const words = `Colours: ${theme()}. Change`;
   button.setAttribute("aria-label", words);

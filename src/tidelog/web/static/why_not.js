@@ -1,106 +1,105 @@
 // Why a fact does not hold: a form with suggestions, and for each rule how near it came.
 
-import { post } from "./api.js";
-import { fill, h } from "./dom.js";
-import { diagnosticList } from "./notices.js";
+import { AskError } from "./api.js";
+import { askWhyNot } from "./calls.js";
+import { Details } from "./details.js";
+import { counted, fill, h } from "./dom.js";
+import { diagnosticList, showError } from "./notices.js";
 import { ProofTree } from "./proof_tree.js";
-import { Details } from "./proof_view.js";
-import { go } from "./router.js";
+import { address, go } from "./router.js";
 import { session } from "./session.js";
 import { fieldValues, valueField, writeFact } from "./suggest.js";
 
+/** @typedef {import("../replies.js").NodeReply} TreeNode */
+/** @typedef {import("../replies.js").RelationReply} Relation */
+
+/**
+ * @param {HTMLElement} ground
+ * @param {import("./router.js").Route} route
+ */
 export async function showWhyNot(ground, route) {
   const fact = route.query.get("fact") ?? "";
   const answer = h("div", { class: "answer" });
+  const words = "name a fact that is missing, and see how near each rule comes to it";
   fill(
     ground,
-    h(
-      "div",
-      { class: "heading" },
-      h("h1", {}, "Why not"),
-      h("span", { class: "quiet" }, "name a fact that is missing, and see how near each rule comes to it"),
-    ),
+    h("div", { class: "heading" }, h("h1", {}, "Why not"), h("span", { class: "quiet" }, words)),
     factForm(fact, route.query.get("relation")),
     answer,
   );
   if (!fact) return;
   fill(answer, h("p", { class: "quiet" }, "Looking at the rules …"));
   try {
-    const [found, program] = await Promise.all([post("/api/why-not", { fact, depth: 2 }), session.rules()]);
-    fill(answer, refutationView(found, program));
+    const [found, program] = await Promise.all([askWhyNot(fact), session.rules()]);
+    fill(answer, found.refutation ? refutationView(found.refutation, program) : holdsView(fact));
   } catch (error) {
-    if (!error.diagnostics) throw error;
-    fill(
-      answer,
-      diagnosticList(error.diagnostics),
-      h("button", { type: "button", on: { click: () => go("why", { fact }) } }, "Why does it hold?"),
-    );
+    if (!(error instanceof AskError)) throw error;
+    fill(answer, diagnosticList(error.diagnostics));
   }
 }
 
-function refutationView(found, program) {
+/** @param {string} fact */
+function holdsView(fact) {
+  const link = h("a", { class: "button", href: address("why", { fact }) }, "Why does it hold?");
+  return h("p", { class: "verdict holds", role: "status" }, h("code", {}, fact), " holds. ", link);
+}
+
+/**
+ * @param {TreeNode} root
+ * @param {import("../replies.js").ProgramReply} program
+ */
+function refutationView(root, program) {
   const details = new Details(program);
-  const { premises, note } = found.refutation;
   const tree = new ProofTree({
-    root: found.refutation,
+    root,
     label: "How near each rule comes",
     choose: (node) => details.show(node),
-    open: async (node) => (await post("/api/why-not", { fact: node.fact, depth: 2 })).refutation,
+    open: async (node) => (await askWhyNot(node.fact ?? node.text)).refutation ?? { ...node, premises: [] },
   });
   // The nearest miss is what one came for.
   const nearest = tree.element.querySelector("li li[aria-expanded]");
-  if (nearest) {
-    tree.expand(nearest);
+  if (nearest instanceof HTMLElement) {
+    tree.expand(nearest).catch(showError);
     tree.select(nearest);
   }
-  const misses = premises.filter((each) => each.premises.length).length;
+  const misses = (root.premises ?? []).filter((each) => each.premises?.length).length;
+  const words = misses > 1 ? `${counted(misses, "near miss", "near misses")}, the nearest first.` : "One near miss.";
   return [
     h(
       "p",
-      { class: "verdict" },
-      h("code", {}, found.refutation.text),
+      { class: "verdict", role: "status" },
+      h("code", {}, root.text),
       " does not hold. ",
-      h(
-        "span",
-        { class: "quiet" },
-        note ?? (misses === 1 ? "One near miss." : `${misses} near misses, the nearest first.`),
-      ),
+      h("span", { class: "quiet" }, root.note ?? (misses ? words : "No rule comes near it.")),
     ),
     h("div", { class: "proof wide" }, h("div", { class: "scrolls tree-side" }, tree.element), details.element),
   ];
 }
 
-// A relation and a field for each column, or the fact as text; both lead to the same question.
+/**
+ * A relation and a field for each column, or the fact as text; both lead to the same question.
+ * @param {string} fact
+ * @param {string | null} wanted
+ */
 function factForm(fact, wanted) {
   const relations = session.about.relations.filter((each) => each.columns.length);
   const name = /^\s*([\w.?]+)\s*\(/.exec(fact)?.[1] ?? wanted;
-  const chosen =
-    relations.find((each) => each.name === name) ?? relations.find((each) => each.is_derived) ?? relations[0];
+  const usual = relations.find((each) => each.is_derived) ?? relations[0];
+  const chosen = relations.find((each) => each.name === name) ?? usual;
   if (!chosen) return h("p", { class: "quiet" }, "The program has no relation with columns.");
   const list = h(
     "datalist",
     { id: "relation-names" },
     relations.map((each) => h("option", { value: each.name })),
   );
-  const relation = h("input", {
-    type: "text",
-    list: "relation-names",
-    value: chosen.name,
-    "aria-label": "Relation",
-    class: "mono",
-    autocomplete: "off",
-    spellcheck: "false",
-    id: "why-not-relation",
-  });
+  const plain = { type: "text", class: "mono", autocomplete: "off", spellcheck: "false" };
+  const relation = h("input", { ...plain, list: "relation-names", value: chosen.name, id: "why-not-relation" });
   const fields = h("div", { class: "fields" });
   const text = h("input", {
-    type: "text",
-    class: "mono",
+    ...plain,
     value: fact,
     "aria-label": "The fact as text",
     placeholder: `${chosen.name}(…)`,
-    spellcheck: "false",
-    autocomplete: "off",
   });
   const form = h(
     "form",
@@ -115,7 +114,7 @@ function factForm(fact, wanted) {
     h("div", { class: "or" }, h("span", { class: "quiet" }, "or as text"), text),
   );
   let current = chosen;
-  const drawFields = (values = []) =>
+  const drawFields = (/** @type {string[]} */ values = []) =>
     fill(
       fields,
       current.columns.map((_, place) => valueField(current, place, { value: values[place] ?? "" })),
@@ -123,29 +122,30 @@ function factForm(fact, wanted) {
   drawFields(name === chosen.name ? valuesOf(fact, chosen) : []);
   relation.addEventListener("input", () => {
     const next = relations.find((each) => each.name === relation.value);
-    if (next && next !== current) {
-      current = next;
-      drawFields();
-    }
+    if (!next || next === current) return;
+    current = next;
+    drawFields();
   });
   fields.addEventListener("input", () => {
     text.value = writeFact(current, fieldValues(form));
   });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    const asked = text.value.trim() || writeFact(current, fieldValues(form));
-    go("why-not", { fact: asked });
+    go("why-not", { fact: text.value.trim() || writeFact(current, fieldValues(form)) });
   });
   return form;
 }
 
-// Return the values of a written fact where they are plain; a form cannot show the others.
+/**
+ * Return the values of a written fact where they are plain; a form cannot show the others.
+ * @param {string} fact
+ * @param {Relation} relation
+ */
 function valuesOf(fact, relation) {
   const inside = /^\s*[\w.?]+\s*\(([\s\S]*)\)\s*\.?\s*$/.exec(fact)?.[1];
   if (inside === undefined) return [];
-  const found = [...inside.matchAll(/\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^,"'[\]$()]+)\s*(?:,|$)/g)].map((match) =>
-    match[1].trim(),
-  );
+  const terms = /\s*("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|[^,"'[\]$()]+)\s*(?:,|$)/g;
+  const found = [...inside.matchAll(terms)].map((match) => match[1].trim());
   if (found.length !== relation.columns.length) return [];
   return found.map((text) => (/^["']/.test(text) ? text.slice(1, -1).replace(/\\(["'\\])/g, "$1") : text));
 }
