@@ -111,6 +111,11 @@ class Page:
         assert isinstance(found, list)
         return found
 
+    def size(self, width: int, height: int) -> None:
+        """Give the window another size, smaller than a window can be perhaps."""
+        metrics = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", metrics)
+
     def scheme(self, name: str) -> None:
         """Let the system ask for light or dark."""
         features = [{"name": "prefers-color-scheme", "value": name}]

@@ -3,7 +3,7 @@
 import io
 import json
 from collections.abc import Iterator
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPResponse
 
 import pyarrow.parquet as pq
 import pytest
@@ -181,11 +181,11 @@ def test_answers_deltas_and_proofs_are_downloaded(client: Client, db: Session) -
 def test_large_downloads_come_in_pieces() -> None:
     """More facts than are written at once are all there, in every form."""
     count = 45_000
-    with tidelog.open(PROGRAM, facts={"name": [(each, f"t{each}") for each in range(count)]}) as db:
-        with serving(db) as client:
-            csv = client.get("/api/download/facts/name.csv").body.splitlines()
-            plain = json.loads(client.get("/api/download/facts/name.json").body)
-            parquet = pq.read_table(io.BytesIO(client.get("/api/download/facts/name.parquet").body))
+    facts = {"name": [(each, f"t{each}") for each in range(count)]}
+    with tidelog.open(PROGRAM, facts=facts) as db, serving(db) as client:
+        csv = client.get("/api/download/facts/name.csv").body.splitlines()
+        plain = json.loads(client.get("/api/download/facts/name.json").body)
+        parquet = pq.read_table(io.BytesIO(client.get("/api/download/facts/name.parquet").body))
 
     assert (len(csv), len(plain), parquet.num_rows) == (count + 1, count, count)
     assert plain[-1] == {"x": count - 1, "t": f"t{count - 1}"}
@@ -201,11 +201,11 @@ def test_a_wrong_download_is_a_diagnostic(client: Client) -> None:
 # --- news -------------------------------------------------------------------------------------------
 
 
-def read_event(connection: HTTPConnection, reply: object) -> tuple[str, dict[str, object]]:
+def read_event(reply: HTTPResponse) -> tuple[str, dict[str, object]]:
     """Return the next event that is not a comment."""
     name = ""
     while True:
-        line = reply.readline().decode().rstrip("\n")  # type: ignore[attr-defined]
+        line = reply.readline().decode().rstrip("\n")
         if line.startswith("event: "):
             name = line.removeprefix("event: ")
         if line.startswith("data: "):
@@ -213,16 +213,16 @@ def read_event(connection: HTTPConnection, reply: object) -> tuple[str, dict[str
 
 
 def test_epochs_reach_whoever_listens(client: Client, db: Session) -> None:
-    """A listener hears of the present epoch and then of each one, whoever made it; closing ends the stream."""
+    """A listener hears of the present epoch and then of each one, whoever made it."""
     connection = HTTPConnection("127.0.0.1", client.port, timeout=60)
     connection.request("GET", "/api/live")
     reply = connection.getresponse()
     assert reply.headers["content-type"].startswith("text/event-stream")
-    assert read_event(connection, reply)[1]["epoch"] == 0
+    assert read_event(reply)[1]["epoch"] == 0
 
     db.apply(insert=["edge(4, 5)"])
 
-    name, news = read_event(connection, reply)
+    name, news = read_event(reply)
     assert name == "epoch"
     assert news["epoch"] == 1
     assert {"name": "edge", "inserted": 1, "deleted": 0} in news["relations"]  # type: ignore[operator]

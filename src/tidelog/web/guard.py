@@ -16,8 +16,8 @@ from tidelog.errors import TidelogError
 from tidelog.web.replies import error_reply, mistake
 from tidelog.web.settings import WebSettings
 
-# Nothing is loaded from elsewhere, no script or style stands in a page, and no text becomes HTML. The page draws
-# pictures itself (blob:) to save them.
+# Nothing is loaded from elsewhere, no script or style stands in a page, and no text becomes HTML. The
+# page draws pictures of its own (blob:) to save them.
 _POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self';"
     " base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script';"

@@ -32,7 +32,7 @@ def plain_graph(root: Proof) -> GraphReply:
             is_input = isinstance(proof.step, Input)
             node: GraphNodeReply = {
                 "text": _cut(str(proof.atom)),
-                "note": "input" if is_input else _cut(note_of(proof)),
+                "note": "input" if is_input else _cut(_rule_of(proof)),
                 "kind": "input" if is_input else "derived",
                 "premises": [],
             }
@@ -64,6 +64,11 @@ def plain_graph(root: Proof) -> GraphReply:
     for node, premises in zip(nodes, edges, strict=True):
         node["premises"] = premises
     return {"nodes": nodes, "is_cut": is_cut}
+
+
+def _rule_of(proof: Proof) -> str:
+    """Return the name of a node's rule, or the law that gives the fact."""
+    return note_of(proof) if proof.rule is None else proof.rule.name
 
 
 def _cut(text: str) -> str:

@@ -64,7 +64,7 @@ function comparison(one, two) {
   ];
   return h(
     "div",
-    { class: "frame whole" },
+    { class: "frame whole", tabindex: 0, role: "group", "aria-label": "Comparison" },
     h(
       "table",
       { "aria-label": `Epochs ${one.epoch} and ${two.epoch}` },

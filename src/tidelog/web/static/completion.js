@@ -13,7 +13,7 @@ const MOST = 12;
 
 /**
  * Let a field offer words: the pattern of an ARIA combobox with a list.
- * @param {HTMLInputElement | HTMLTextAreaElement} field
+ * @param {HTMLInputElement} field
  */
 export function completes(field) {
   const list = h("ul", {
@@ -107,7 +107,7 @@ export function completes(field) {
   return list;
 }
 
-/** @param {HTMLInputElement | HTMLTextAreaElement} field */
+/** @param {HTMLInputElement} field */
 function caret(field) {
   return field.selectionStart ?? field.value.length;
 }

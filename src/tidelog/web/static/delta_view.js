@@ -81,7 +81,7 @@ async function showDelta(place, epoch, name) {
     place,
     tables.map((table) => {
       const isPlus = table.options.sign === "+";
-      return [h("h3", { class: isPlus ? "plus" : "minus" }, isPlus ? "Inserted" : "Deleted"), table.element];
+      return [h("h2", { class: isPlus ? "plus" : "minus" }, isPlus ? "Inserted" : "Deleted"), table.element];
     }),
   );
 }

@@ -143,7 +143,7 @@ function decisions(epoch) {
     ),
     h(
       "div",
-      { class: "frame whole" },
+      { class: "frame whole", tabindex: 0, role: "group", "aria-label": "What was decided" },
       h(
         "table",
         { "aria-label": "Strata" },

@@ -25,6 +25,11 @@ const COLOURS = {
 export async function proofPicture(name) {
   const graph = await askGraph(name);
   const drawn = draw(graph);
+  // The root is in the middle: it is what one wants to see first.
+  requestAnimationFrame(() => {
+    const box = drawn.parentElement;
+    if (box) box.scrollLeft = (box.scrollWidth - box.clientWidth) / 2;
+  });
   const words = graph.is_cut ? "The facts nearest to the root; there are more." : "";
   return h(
     "div",

@@ -111,7 +111,7 @@ async function derivations(fact, details) {
 
 /** @param {string} fact */
 async function supportSide(fact) {
-  const place = h("div", { class: "scrolls support" });
+  const place = h("div", { class: "scrolls support", tabindex: 0, role: "group", "aria-label": "Input facts" });
   const show = async (/** @type {number} */ offset) => {
     const { facts, size, offset: first } = await askSupport(fact, offset);
     const turn = (/** @type {"left" | "right"} */ to, /** @type {number} */ at) => {
@@ -133,7 +133,7 @@ async function supportSide(fact) {
     );
     fill(
       place,
-      h("h3", { role: "status" }, `It rests on ${counted(size, "input fact")}`),
+      h("p", {}, h("strong", {}, `It rests on ${counted(size, "input fact")}`)),
       size > facts.length ? pager : null,
       h(
         "ol",

@@ -19,10 +19,10 @@ import { recall, remember } from "./table_state.js";
  */
 export async function showQuery(ground, route) {
   const asked = route.query.get("q") ?? "";
-  const field = h("textarea", {
+  const field = h("input", {
+    type: "text",
     id: "query",
     class: "mono",
-    rows: Math.min(6, asked.split("\n").length),
     value: asked,
     spellcheck: "false",
     autocomplete: "off",
@@ -36,18 +36,10 @@ export async function showQuery(ground, route) {
     h("div", { class: "ask-field" }, field, completes(field)),
     h("button", { type: "submit", class: "main-button" }, "Ask"),
   );
-  const submit = () => {
-    if (field.value.trim() === asked) window.dispatchEvent(new HashChangeEvent("hashchange"));
-    else go("query", { q: field.value.trim() });
-  };
   form.addEventListener("submit", (event) => {
     event.preventDefault();
-    submit();
-  });
-  field.addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return;
-    event.preventDefault();
-    submit();
+    if (field.value.trim() === asked) window.dispatchEvent(new HashChangeEvent("hashchange"));
+    else go("query", { q: field.value.trim() });
   });
   const answer = h("div", { class: "content" });
   fill(ground, form, answer);
