@@ -1,0 +1,109 @@
+"""A walk through the explorer's page in a real browser: what each action costs, and what the page keeps.
+
+The server runs in this process, so an action's CPU seconds are those of the server and of what drives
+the browser, which is a few milliseconds; the browser has processes of its own.
+"""
+
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+from typing import Final
+
+from tidelog.session import Session
+from tidelog.web import WebSettings
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
+
+from support.web_browser import Page, browsing
+from support.web_serving import Client, serving
+
+_ACTIONS: Final = 1000
+_GLANCES: Final = (100, 250, 500, 750, 1000)
+
+
+def walk(session: Session) -> None:
+    """Print what the actions took, and the page's memory as they went on."""
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        browsing(Path(folder)) as page,
+        serving(session, WebSettings(may_write=True)) as client,
+    ):
+        page.open(client.address)
+        page.find("main table")
+        actions = _actions(page, client, session)
+        took: dict[str, list[float]] = {name: [] for name in actions}
+        memory: list[tuple[int, float, int]] = []
+        for number in range(1, _ACTIONS + 1):
+            name = list(actions)[number % len(actions)]
+            begun = time.process_time()
+            actions[name]()
+            took[name].append(time.process_time() - begun)
+            if number in _GLANCES:
+                memory.append((number, *_memory(page)))
+    print("| action | times | median, CPU s | most, CPU s |\n|---|---|---|---|")
+    for name, seconds in took.items():
+        print(f"| {name} | {len(seconds)} | {median(seconds):.3f} | {max(seconds):.3f} |")
+    print("\n| actions | heap of the page, MB | nodes |\n|---|---|---|")
+    for number, heap, nodes in memory:
+        print(f"| {number} | {heap:.1f} | {nodes:,} |")
+
+
+def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable[[], None]]:
+    linked = str(session.query("linked(x, w)").head(1)[0])
+
+    def go(view: str, sign: str) -> Callable[[], None]:
+        def act() -> None:
+            page.run(f"location.hash = '#/'; location.hash = {view!r}")
+            page.until(sign)
+            page.until("document.querySelector('#progress').hidden")
+
+        return act
+
+    rows = "document.querySelector('tr.row')"
+
+    def proof() -> None:
+        page.run(f"location.hash = '#/why?fact=' + encodeURIComponent({'linked' + linked!r})")
+        page.until("document.querySelector('[role=treeitem]')")
+        page.run("document.querySelectorAll('[role=tab]')[1].click()")
+        page.until("document.querySelector('.proof-picture')")
+
+    def turn() -> None:
+        go("#/facts/fact", rows)()
+        page.run("document.querySelector('button[aria-label=\"Next page\"]').click()")
+        page.until("document.querySelector('.range').innerText.startsWith('101')")
+
+    def stage() -> None:
+        go("#/facts/seven", rows)()
+        go("#/facts/fact", rows)()
+        page.run("document.querySelector('tr.row .act button:last-child').click()")
+        page.until("!document.querySelector('#tray').hidden")
+        page.run("document.querySelector('#try-out').click()")
+        page.until("document.querySelector('.trial tr.row')")
+        page.run("document.querySelector('.tray .heading button').click()")
+
+    assert client.address
+    return {
+        "first page of ten million": go("#/facts/fact", rows),
+        "next page": turn,
+        "filtered": go("#/facts/fact?f0=5..9", rows),
+        "query": go("#/query?q=fact(5, y, z)", rows),
+        "proof and picture": proof,
+        "rules": go("#/rules", "document.querySelector('.rule')"),
+        "stage and try out": stage,
+        "why not": go('#/why-not?fact=seven(1, "nobody")', "document.querySelector('p.verdict')"),
+        "epochs": go("#/epochs", "document.querySelector('main h1')?.innerText === 'Epochs'"),
+        "profile": go("#/profile", "document.querySelector('.bar-chart')"),
+    }
+
+
+def _memory(page: Page) -> tuple[float, int]:
+    """Return the heap in megabytes and the number of nodes, after what is not used any more was dropped."""
+    for _ in range(2):
+        page.driver.execute_cdp_cmd("HeapProfiler.collectGarbage", {})
+    page.driver.execute_cdp_cmd("Performance.enable", {})
+    found = page.driver.execute_cdp_cmd("Performance.getMetrics", {})["metrics"]
+    metrics = {each["name"]: each["value"] for each in found}
+    return metrics["JSHeapUsedSize"] / 1e6, int(metrics["Nodes"])
