@@ -356,7 +356,7 @@ def test_a_phone_folds_the_relations_away(page: Page, client: Client) -> None:
 
 
 def test_the_keyboard_reaches_every_action(page: Page, client: Client) -> None:
-    """After `/` and Enter the focus is on the facts; arrows reach their actions; single keys can be turned off."""
+    """After `/` and Enter the focus is on the facts; arrows reach actions; single keys can be off."""
     page.open(client.address)
     page.find("main table")
     page.press("/")

@@ -1,7 +1,7 @@
 """What the explorer can say of a session, as plain data; HTTP stands in `app`."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Column, Relation
@@ -27,6 +27,13 @@ Reply = TypeVar("Reply")
 
 class _EpochPassedError(Exception):
     """The facts asked for are those of an epoch that is over."""
+
+
+class _SlicedEngine(Protocol):
+    """An engine that reads some facts without copying the others."""
+
+    def facts_between(self, relation: str, first: int, last: int) -> list[Codes]:
+        """Return facts in the order in which they are stored."""
 
 
 class SessionExplorer:
@@ -163,6 +170,13 @@ class SessionExplorer:
                 # In the order in which they are stored: a view would sort them all.
                 return snapshot.engine.facts(name) if is_stored else session[name].codes()
 
+        def read_some(first: int, last: int) -> Sequence[Codes]:
+            with snapshot.lock:
+                if session.epoch != epoch:
+                    raise _EpochPassedError
+                return cast("_SlicedEngine", snapshot.engine).facts_between(name, first, last)
+
+        is_sliced = is_stored and hasattr(snapshot.engine, "facts_between")
         if epoch != self._cached_epoch:
             self._cached_epoch = epoch
             self._cache.forget(lambda key: _is_of_another_epoch(key, epoch))
@@ -176,6 +190,7 @@ class SessionExplorer:
             size,
             read,
             epoch,
+            read_some if is_sliced else None,
             are_inputs=(lambda codes: self._are_inputs(name, codes)) if may_delete else None,
         )
 

@@ -212,6 +212,14 @@ class LocalEngine:
         """Return all facts as one array of codes per column."""
         return as_columns(self._state.relations[relation].live_rows())
 
+    def facts_between(self, relation: str, first: int, last: int) -> list[Codes]:
+        """Return some facts in the order of `facts`, without a copy of all the others."""
+        stored = self._state.relations[relation]
+        if not stored.deleted:
+            return as_columns(stored.live_rows(first, min(last, stored.count)))
+        numbers = np.flatnonzero(stored.alive[: stored.count])[first:last]
+        return as_columns(stored.rows[numbers])
+
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
         return as_columns(matching(self._state.relations[relation].live_rows(), pattern))

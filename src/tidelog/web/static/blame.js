@@ -119,7 +119,9 @@ async function showBlamed(place, epoch, faults) {
       h(
         "p",
         {},
-        `${counted(found.changes.length, "change")} ${found.changes.length === 1 ? "causes" : "cause"} it; none can be left out. `,
+        found.changes.length === 1
+          ? "One change causes it. "
+          : `${counted(found.changes.length, "change")} cause it; none can be left out. `,
         h("span", { class: "quiet" }, duration(found.seconds)),
       ),
       changeList(found.changes.map((each) => each.text)),

@@ -66,7 +66,10 @@ export const askWhyNot = (fact) => post("/api/why-not", { fact, depth: 2 });
 /** @param {Faults} faults @returns {Promise<import("../replies.js").BlameReply>} */
 export const askBlame = (faults) => post("/api/blame", faults);
 
-/** @param {Faults & { reject: string[], alternatives: number }} faults @returns {Promise<import("../replies.js").RepairReply>} */
+/**
+ * @param {Faults & { reject: string[], alternatives: number }} faults
+ * @returns {Promise<import("../replies.js").RepairReply>}
+ */
 export const askRepair = (faults) => post("/api/repair", faults);
 
 /** @returns {Promise<import("../replies.js").TimelineReply>} */

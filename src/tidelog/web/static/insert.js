@@ -51,7 +51,8 @@ function stageRows(relation, text) {
   const wrong = rows.findIndex((row) => row.length !== width);
   if (wrong >= 0) {
     const line = wrong + (hasHead ? 2 : 1);
-    const message = `row ${line} has ${counted(rows[wrong].length, "cell")}, and ${relation.name} has ${counted(width, "column")}`;
+    const [found, wanted] = [counted(rows[wrong].length, "cell"), counted(width, "column")];
+    const message = `row ${line} has ${found}, and ${relation.name} has ${wanted}`;
     return diagnosticList([plain("wrong-arity", message, "nothing was staged")]);
   }
   stageAll(

@@ -16,8 +16,10 @@ const PICTURES = [
 export async function showProfile(ground) {
   const profile = await askProfile();
   const words = `evaluated in ${duration(profile.seconds)}, ${count(Math.round(profile.memory / 2 ** 20))} MiB at most`;
-  const how =
-    "Only strata were measured. Start the explorer with --profile, or open the session with profile=True, to see rules, iterations and operators.";
+  const how = [
+    "Only strata were measured. Start the explorer with --profile, or open the session with profile=True,",
+    "to see rules, iterations and operators.",
+  ].join(" ");
   const { rules, strata, operators } = profile;
   fill(
     ground,

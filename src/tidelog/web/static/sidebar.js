@@ -79,7 +79,10 @@ function fold(isOpen) {
   byId("side").classList.toggle("open", isOpen);
 }
 
-/** Only the marks change: whoever stands on a link stays there. One link is reached by Tab, the others by arrows. @param {HTMLElement} list */
+/**
+ * Only the marks change: whoever stands on a link stays there. One link is reached by Tab, the others by arrows.
+ * @param {HTMLElement} list
+ */
 function mark(list) {
   const { view, parts } = currentRoute();
   const links = [...list.querySelectorAll("a")];

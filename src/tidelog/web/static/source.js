@@ -2,8 +2,18 @@
 
 import { h } from "./dom.js";
 
-const TOKENS =
-  /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)|("(?:\\.|[^"\\\n])*")|(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)|(\b0[xb][\da-fA-F]+|\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?u?\b)|([A-Za-z_?][\w?.]*)(?=\s*\()/g;
+const TOKENS = new RegExp(
+  [
+    /(\/\/[^\n]*|\/\*[\s\S]*?\*\/)/,
+    /("(?:\\.|[^"\\\n])*")/,
+    /(\.[a-z_]+|:-|\b(?:count|sum|min|max|mean|range|nil|true|false)\b)/,
+    /(\b0[xb][\da-fA-F]+|\b\d+(?:\.\d+)?(?:[eE][+-]?\d+)?u?\b)/,
+    /([A-Za-z_?][\w?.]*)(?=\s*\()/,
+  ]
+    .map((each) => each.source)
+    .join("|"),
+  "g",
+);
 const KINDS = [null, "comment", "string", "keyword", "number", "relation"];
 
 /** Return the pieces of a text: [kind or null, text]. @param {string} text */

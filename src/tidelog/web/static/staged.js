@@ -22,7 +22,10 @@ export function stagedChanges() {
   return [...changes.values()];
 }
 
-/** Read what this tab staged before it was loaded anew; changes of another program are forgotten. @param {string} title */
+/**
+ * Read what this tab staged before it was loaded anew; changes of another program are forgotten.
+ * @param {string} title
+ */
 export function restoreStaged(title) {
   try {
     const kept = JSON.parse(sessionStorage.getItem(KEY) ?? "null");

@@ -46,7 +46,8 @@ export function timeline(epochs, wanted, choose) {
     event.preventDefault();
     items[to].click();
   });
-  const words = `Facts that each epoch inserted (above) and deleted (below), on a logarithmic scale up to ${count(most)}.`;
+  const scale = `on a logarithmic scale up to ${count(most)}`;
+  const words = `Facts that each epoch inserted (above) and deleted (below), ${scale}.`;
   return {
     element: h(
       "figure",
