@@ -17,8 +17,8 @@ from tidelog.web import WebSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.web_browser import Page, browsing
-from support.web_serving import Client, serving
+from support.web_browser import Page, browsing  # type: ignore[import-not-found]
+from support.web_serving import Client, serving  # type: ignore[import-not-found]
 
 _ACTIONS: Final = 1000
 _GLANCES: Final = (100, 250, 500, 750, 1000)
@@ -57,7 +57,8 @@ def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable
     def go(view: str, sign: str) -> Callable[[], None]:
         def act() -> None:
             page.run(f"location.hash = '#/'; location.hash = {view!r}")
-            page.until(sign)
+            # Not the element itself: the driver would keep it, and the page could not let go of it.
+            page.until(f"Boolean({sign})")
             page.until("document.querySelector('#progress').hidden")
 
         return act
@@ -66,9 +67,9 @@ def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable
 
     def proof() -> None:
         page.run(f"location.hash = '#/why?fact=' + encodeURIComponent({'linked' + linked!r})")
-        page.until("document.querySelector('[role=treeitem]')")
+        page.until("Boolean(document.querySelector('[role=treeitem]'))")
         page.run("document.querySelectorAll('[role=tab]')[1].click()")
-        page.until("document.querySelector('.proof-picture')")
+        page.until("Boolean(document.querySelector('.proof-picture'))")
 
     def turn() -> None:
         go("#/facts/fact", rows)()
@@ -81,7 +82,7 @@ def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable
         page.run("document.querySelector('tr.row .act button:last-child').click()")
         page.until("!document.querySelector('#tray').hidden")
         page.run("document.querySelector('#try-out').click()")
-        page.until("document.querySelector('.trial tr.row')")
+        page.until("Boolean(document.querySelector('.trial tr.row'))")
         page.run("document.querySelector('.tray .heading button').click()")
 
     assert client.address

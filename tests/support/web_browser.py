@@ -24,6 +24,8 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
+    # A script goes from page to page quicker than the browser thinks people can.
+    "--disable-ipc-flooding-protection",
     "--window-size=1440,900",
 )
 _WAIT_SECONDS = 60

@@ -61,6 +61,10 @@ def _filter_numbers(codes: Codes, type_name: str, text: str, codec: Codec) -> Ma
     kept = np.ones(codes.size, np.bool_)
     for sign, word in pairs:
         code = _parse(word.strip(), type_name, codec)
+        if codec.resolve(type_name).kind is Kind.NUMBER:
+            # The code of a number is the number.
+            kept &= _ORDERS[sign](codes, code)
+            continue
         # The order of values is that of their keys, and keys of one call can be compared.
         keys = codec.order_keys(np.append(codes, code), type_name)
         kept &= _ORDERS[sign](keys[:-1], int(keys[-1]))

@@ -48,7 +48,7 @@ export function secondsChart(caption, rows) {
   });
   const rest = rows.length - shown.length;
   const words = `${caption}. Linear scale${rest > 0 ? `; the ${MOST} longest of ${rows.length}` : ""}.`;
-  return h("figure", { class: "chart" }, picture, h("figcaption", {}, words));
+  return h("figure", { class: "chart", tabindex: 0 }, picture, h("figcaption", {}, words));
 }
 
 /** Return 1, 2 or 5 times a power of ten, at least as much as asked. @param {number} least */
