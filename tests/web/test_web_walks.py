@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
@@ -254,6 +255,45 @@ def test_facts_of_the_program_offer_no_deletion(page: Page, client: Client) -> N
 
     assert not page.find("main").text.count("staged")
     assert page.run("return document.querySelector('#tray').hidden")
+
+
+def test_leaving_with_staged_changes_asks(page: Page, client: Client) -> None:
+    """The page objects to being left while something is staged, and only then."""
+    page.open(view(client, "facts/edge"))
+    page.find("tr.row")
+    asks = "return !window.dispatchEvent(new Event('beforeunload', {cancelable: true}))"
+    assert not page.run(asks)
+
+    page.run("document.querySelector('tr.row .act button:last-child').click()")
+    page.find(".tray h2")
+
+    assert page.run(asks)
+    page.click(".tray button", "Discard")
+
+
+def test_pictures_of_proofs_are_saved(page: Page, client: Client, tmp_path: Path) -> None:
+    """A proof becomes an SVG and a PNG file, drawn by the page itself."""
+    folder = {"behavior": "allow", "downloadPath": str(tmp_path)}
+    page.driver.execute_cdp_cmd("Browser.setDownloadBehavior", folder)
+    page.open(view(client, "why?fact=path(1, 4)"))
+    for form, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        page.click(".bar .menu summary")
+        page.click(".bar .menu button", f"Picture ({form})")
+        file = tmp_path / f"proof.{form.lower()}"
+        page._wait(lambda _, file=file: file.exists(), file.name)
+
+        assert file.read_bytes().startswith(start)
+
+
+def test_numbers_are_coloured_without_their_dot(page: Page, client: Client) -> None:
+    """The dot that ends a fact is no part of its number."""
+    page.open(view(client, "rules"))
+    page.find(".source li")
+
+    numbers = page.run(
+        "return [...document.querySelectorAll('.source .t-number')].map((each) => each.innerText)"
+    )
+    assert numbers == ["900", "901"]
 
 
 # --- live -------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import tidelog
 from support.web_serving import Client, serving
 from tidelog.session import Session
 from tidelog.web import WebSettings
+from tidelog.web.live import MOST_LISTENERS
 from tidelog.web.typescript import TYPES, write_types
 
 PROGRAM = """\
@@ -227,6 +228,41 @@ def test_epochs_reach_whoever_listens(client: Client, db: Session) -> None:
     assert news["epoch"] == 1
     assert {"name": "edge", "inserted": 1, "deleted": 0} in news["relations"]  # type: ignore[operator]
     connection.close()
+
+
+def test_only_so_many_pages_listen(client: Client) -> None:
+    """Whoever comes when too many listen is told so; one that leaves makes room."""
+    connections = [HTTPConnection("127.0.0.1", client.port, timeout=60) for _ in range(MOST_LISTENERS)]
+    for connection in connections:
+        connection.request("GET", "/api/live")
+        assert connection.getresponse().status == 200
+
+    refused = client.get("/api/live")
+
+    assert (refused.status, refused.codes) == (503, ["explorer-busy"])
+    for connection in connections:
+        connection.close()
+
+
+@pytest.mark.parametrize("path", ["/api/live", "/api/download/facts/edge.csv", "/api/query?q=edge(x, y)"])
+def test_new_addresses_ask_for_the_token_too(db: Session, path: str) -> None:
+    """Nothing is told to somebody without the token."""
+    with serving(db, WebSettings(token="a token that nobody guesses")) as client:  # noqa: S106 - of this test
+        reply = client.send("GET", path.replace(" ", "%20"))
+
+    assert (reply.status, reply.codes) == (401, ["wrong-token"])
+
+
+@pytest.mark.parametrize(
+    "path", ["/api/preview", "/api/check", "/api/steps", "/api/proof-graph", "/api/witness"]
+)
+def test_other_sites_cannot_ask(client: Client, path: str) -> None:
+    """A page of another origin is refused, and so is a body that a form could send."""
+    foreign = client.post(path, {}, origin="http://example.org")
+    form = client.send("POST", path, b"{}", {"content-type": "text/plain"})
+
+    assert (foreign.status, foreign.codes) == (403, ["foreign-origin"])
+    assert form.codes == ["bad-request"]
 
 
 # --- long proofs ------------------------------------------------------------------------------------

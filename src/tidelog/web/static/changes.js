@@ -123,9 +123,9 @@ function trialView(epoch) {
 /** @param {Epoch} epoch */
 function numbers(epoch) {
   return [
-    h("span", { class: "plus" }, `${signed(epoch.inserted, "+")} inserted`),
+    h("span", { class: epoch.inserted ? "plus" : "quiet" }, `${signed(epoch.inserted, "+")} inserted`),
     ", ",
-    h("span", { class: "minus" }, `${signed(epoch.deleted, "−")} deleted`),
+    h("span", { class: epoch.deleted ? "minus" : "quiet" }, `${signed(epoch.deleted, "−")} deleted`),
     h("span", { class: "quiet" }, ` in ${duration(epoch.seconds)}`),
   ];
 }

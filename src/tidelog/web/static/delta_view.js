@@ -36,7 +36,8 @@ export function deltaView(epoch, wanted, choose) {
   const element = h(
     "div",
     {},
-    ruleChanges(epoch),
+    // A trial stands below the staged rules themselves.
+    epoch.trial === undefined ? ruleChanges(epoch) : null,
     first ? h("div", { class: "split narrow" }, list, place) : h("p", { class: "quiet" }, "No fact changes."),
   );
   return { element, ready: first ? show(first.name) : Promise.resolve() };
