@@ -12,13 +12,14 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from benchmarks.explorer import derived_fact
 from tidelog.session import Session
 from tidelog.web import WebSettings
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from support.web_browser import Page, browsing  # type: ignore[import-not-found]
-from support.web_serving import Client, serving  # type: ignore[import-not-found]
+from support.web_serving import serving  # type: ignore[import-not-found]
 
 _ACTIONS: Final = 1000
 _GLANCES: Final = (100, 250, 500, 750, 1000)
@@ -33,7 +34,7 @@ def walk(session: Session) -> None:
     ):
         page.open(client.address)
         page.find("main table")
-        actions = _actions(page, client, session)
+        actions = _actions(page, session)
         took: dict[str, list[float]] = {name: [] for name in actions}
         memory: list[tuple[int, float, int]] = []
         for number in range(1, _ACTIONS + 1):
@@ -51,8 +52,8 @@ def walk(session: Session) -> None:
         print(f"| {number} | {heap:.1f} | {nodes:,} |")
 
 
-def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable[[], None]]:
-    linked = str(session.query("linked(x, w)").head(1)[0])
+def _actions(page: Page, session: Session) -> dict[str, Callable[[], None]]:
+    fact = derived_fact(session)
 
     def go(view: str, sign: str) -> Callable[[], None]:
         def act() -> None:
@@ -66,7 +67,7 @@ def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable
     rows = "document.querySelector('tr.row')"
 
     def proof() -> None:
-        page.run(f"location.hash = '#/why?fact=' + encodeURIComponent({'linked' + linked!r})")
+        page.run(f"location.hash = '#/why?fact=' + encodeURIComponent({fact!r})")
         page.until("Boolean(document.querySelector('[role=treeitem]'))")
         page.run("document.querySelectorAll('[role=tab]')[1].click()")
         page.until("Boolean(document.querySelector('.proof-picture'))")
@@ -85,7 +86,6 @@ def _actions(page: Page, client: Client, session: Session) -> dict[str, Callable
         page.until("Boolean(document.querySelector('.trial tr.row'))")
         page.run("document.querySelector('.tray .heading button').click()")
 
-    assert client.address
     return {
         "first page of ten million": go("#/facts/fact", rows),
         "next page": turn,
