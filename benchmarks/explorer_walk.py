@@ -58,7 +58,7 @@ def _actions(page: Page, session: Session) -> dict[str, Callable[[], None]]:
     def go(view: str, sign: str) -> Callable[[], None]:
         def act() -> None:
             page.run(f"location.hash = '#/'; location.hash = {view!r}")
-            # Not the element itself: the driver would keep it, and the page could not let go of it.
+            # Not the element itself: the driver would keep it, and the page could not drop it.
             page.until(f"Boolean({sign})")
             page.until("document.querySelector('#progress').hidden")
 

@@ -72,8 +72,27 @@ _READS: Final = (
     *("/api/epochs/1/edge?side=deleted", "/api/epochs/2/path", "/static/", "/static/../app.py"),
     *("/api/facts/undef_Node_T", "/api/facts/", "/api/values/pair/0?typed=[", "/favicon.ico", "//"),
     "/api//session",
+    *("/api/query?q=path(1, x)", "/api/query?q=edge(x, _), x > 1&sort=-0", "/api/trials/1/edge?side=deleted"),
+    *(
+        "/api/download/facts/edge.csv",
+        "/api/download/query.json?q=path(x, y)",
+        "/api/download/facts/name.parquet",
+    ),
+    *("/api/download/proof/text?fact=path(1, 3)", "/api/download/epochs/1/edge.csv?side=deleted"),
 )
 _ASKS: Final = {
+    "/api/preview": (
+        {"insert": ["edge(1, 7)"], "add_rules": ".decl two(x: number)\ntwo(x) :- edge(x, _)."},
+        {"delete": ["edge(1, 2)"], "remove_rules": [1]},
+        {"add_rules": '.include "/etc/passwd"'},
+    ),
+    "/api/check": (
+        {"insert": [{"relation": "name", "values": ["1", "x"]}]},
+        {"add_rules": "path(x, y) :- edge(x"},
+    ),
+    "/api/steps": ({"fact": "path(1, 3)", "path": [0], "offset": 0, "limit": 3},),
+    "/api/proof-graph": ({"fact": "path(1, 3)"},),
+    "/api/witness": ({"pattern": "path(1, _)"}, {"pattern": "path(x, [_])"}),
     "/api/changes": (
         {"insert": ["edge(1, 7)"]},
         {"insert": [{"relation": "name", "values": ["1", "x"]}], "delete": ["edge(1, 2)"]},
@@ -175,14 +194,19 @@ def scope_of(method: str, path: str, query: str, pairs: Sequence[tuple[str, str]
 def run(app: ASGIApp, scope: dict[str, object], body: bytes, sent: list[Message]) -> None:
     """Let the application answer one request."""
     pieces = [body[: len(body) // 2], body[len(body) // 2 :]]
+    has_ended = asyncio.Event()
 
     async def receive() -> Message:
         if not pieces:
+            # Whoever asks stays until the reply has ended: to somebody who left nothing need be sent.
+            await has_ended.wait()
             return {"type": "http.disconnect"}
         return {"type": "http.request", "body": pieces.pop(0), "more_body": bool(pieces)}
 
     async def send(message: Message) -> None:
         sent.append(message)
+        if message["type"] == "http.response.body" and not message.get("more_body", False):
+            has_ended.set()
 
     loop_of(os.getpid()).run_until_complete(app(scope, receive, send))
 

@@ -48,7 +48,7 @@ def make_app(session: Session, settings: WebSettings | None = None, title: str =
 
 
 def make_live_app(session: Session, settings: WebSettings, title: str) -> tuple[ASGIApp, LiveFeed]:
-    """Return the application, and the feed that must be closed for open pages to let go of the server."""
+    """Return the application, and the feed that must be closed before the server can end."""
     check_settings(settings)
     explorer = SessionExplorer(session, settings, title)
     workers = RequestWorkers(settings.limits)
