@@ -19,7 +19,7 @@ from tidelog.store import Store
 from tidelog.syntax import changes
 from tidelog.syntax.terms import TermParser
 from tidelog.values import Codec
-from tidelog.web import app as web_app
+from tidelog.web import requests as web_requests
 from torture import (
     fuzz_changes,
     fuzz_facts,
@@ -207,7 +207,7 @@ class Plant:
         Plant(fuzz_facts.KIND, Codec, "column_to_text", lambda *given: given[2] == "Tree", "Tree"),
         Plant(fuzz_changes.KIND, changes, "scan", lambda source: "commit" in source.text, "commit"),
         Plant(fuzz_jobs.KIND, job_read, "read_toml", lambda source: "trigger" in source.text, "trigger"),
-        Plant(fuzz_http.KIND, web_app, "_number", lambda text: text == "2", "2"),
+        Plant(fuzz_http.KIND, web_requests, "number_in", lambda text: text == "2", "2"),
         Plant(fuzz_messages.KIND, message, "_table", lambda *given: given[0][0] == "r1", "r1"),
     ],
     ids=lambda plant: plant.kind.name,
