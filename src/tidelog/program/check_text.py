@@ -23,7 +23,8 @@ def check_text(
 
     What could be read around mistakes in the syntax is checked too, but for items that use a name which
     may have been declared where a mistake is. Warnings wait until the whole can be read. `complete` adds
-    declarations that the text need not have, such as those of a tree; `further` finds what later stages refuse.
+    declarations that the text need not have, such as those of a tree; `further` finds what later stages
+    refuse.
     """
     is_whole = not any(each.severity is Severity.ERROR for each in read.diagnostics)
     if not is_whole and read.lost is None:

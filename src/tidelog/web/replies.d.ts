@@ -245,7 +245,7 @@ export interface LiveReply {
 
 /** What the evaluation of a stratum took. */
 export interface ProfileStratum {
-  relations: string[];
+  title: string;
   seconds: number;
   iterations: number;
   facts: number;

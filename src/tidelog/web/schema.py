@@ -289,7 +289,7 @@ class LiveReply(TypedDict):
 class ProfileStratum(TypedDict):
     """What the evaluation of a stratum took."""
 
-    relations: Sequence[str]
+    title: str
     seconds: float
     iterations: int
     facts: int
