@@ -49,9 +49,9 @@ function advice(found) {
 /** @param {Profile["strata"]} found */
 function strataChart(found) {
   const bar = (/** @type {Profile["strata"][number]} */ each) => ({
-    label: each.relations.join(", "),
+    label: each.title,
     value: each.seconds,
-    words: `${each.relations.join(", ")}: ${duration(each.seconds)}, ${count(each.iterations)} iterations`,
+    words: `${each.title}: ${duration(each.seconds)}, ${count(each.iterations)} iterations`,
   });
   return secondsChart("Time of each stratum", found.map(bar));
 }
