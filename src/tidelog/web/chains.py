@@ -14,7 +14,7 @@ _MOST_SECONDS: Final = 0.2
 _LOOKS_PER_GLANCE: Final = 64
 
 
-class Chain:
+class ProofChain:
     """The steps from a node down, each resting on the next by recursion, and the node below the last.
 
     `places` are the premises that lead from each step to the next. `is_cut` says that it goes on.

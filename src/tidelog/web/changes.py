@@ -25,7 +25,7 @@ _KEPT_TRIALS: Final = 2
 Facts = tuple[list[str], dict[str, list[tuple[Value, ...]]]]
 
 
-class Changes:
+class PageChanges:
     """Turns what a page asks for into transactions.
 
     `insert` and `delete` are lists of facts: texts such as `edge(1, 2)`, or objects with a `relation` and

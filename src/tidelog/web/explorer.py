@@ -7,7 +7,7 @@ from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Column, Relation
 from tidelog.session import Session
 from tidelog.web.cache import ArrayCache
-from tidelog.web.changes import Changes
+from tidelog.web.changes import PageChanges
 from tidelog.web.downloads import Downloads
 from tidelog.web.epochs import delta_listing, find_delta, plain_epoch, plain_timeline
 from tidelog.web.pages import Listing, Pager, PageRequest, plain_columns
@@ -53,7 +53,7 @@ class SessionExplorer:
         self._downloads = Downloads()
         self.questions = Questions(session, settings.limits)
         self.queries = Queries(session)
-        self.changes = Changes(session, settings, self._relation)
+        self.changes = PageChanges(session, settings, self._relation)
 
     # --- reading -----------------------------------------------------------------------------------
 

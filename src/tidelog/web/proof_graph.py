@@ -5,7 +5,7 @@ from typing import Final
 from tidelog.explain.proofs.items import note_of
 from tidelog.explain.proofs.proof import Proof
 from tidelog.explain.proofs.steps import Input
-from tidelog.web.chains import Chain
+from tidelog.web.chains import ProofChain
 from tidelog.web.schema import GraphNodeReply, GraphReply
 
 # More boxes are a picture of nothing.
@@ -48,7 +48,7 @@ def plain_graph(root: Proof) -> GraphReply:
             if len(nodes) >= _MOST_NODES and id(premise) not in numbers:
                 is_cut = True
                 continue
-            chain = Chain(premise)
+            chain = ProofChain(premise)
             if not chain.is_long or id(premise) in numbers:
                 edges[own].append(number_of(premise))
                 continue

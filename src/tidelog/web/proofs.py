@@ -11,7 +11,7 @@ from tidelog.explain.proofs.proof import Proof
 from tidelog.explain.proofs.rules import QuotedRule
 from tidelog.explain.proofs.steps import Equivalence, Input
 from tidelog.views.fact_text import write_value
-from tidelog.web.chains import Chain
+from tidelog.web.chains import ProofChain
 from tidelog.web.replies import mistake
 from tidelog.web.schema import NodeReply, QuotedRuleReply
 from tidelog.web.settings import Limits
@@ -83,7 +83,7 @@ class NodeWriter:
 
     def steps(self, start: Proof, path: Path, first: int, most: int) -> list[NodeReply]:
         """Return steps of the chain that begins at a node, one below the other."""
-        chain = Chain(start)
+        chain = ProofChain(start)
         shown: list[NodeReply] = []
         for number, (step, place) in enumerate(zip(chain.steps, chain.places, strict=True)):
             if first <= number < first + most:
@@ -116,7 +116,7 @@ class NodeWriter:
     def _premise(self, proof: Proof, place: int, path: Path, depth: int) -> NodeReply:
         """Return a premise, or the chain that begins with it."""
         premise, below = proof.premises[place], (*path, place)
-        chain = Chain(premise)
+        chain = ProofChain(premise)
         if not chain.is_long:
             return self.node(premise, below, depth - 1)
         end = (*below, *chain.places)
