@@ -144,6 +144,8 @@ def _foreign_values(data: object) -> "list[object] | pa.ChunkedArray":
         return list(cast("Iterable[object]", data))
     if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
         return _chunked(data)
+    if hasattr(data, "__cuda_array_interface__") and hasattr(data, "get"):
+        return _array_values(data.get())
     if hasattr(data, "__array__"):
         return _array_values(np.asarray(data))
     if isinstance(data, Iterable):

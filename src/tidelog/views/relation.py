@@ -1,7 +1,7 @@
 """One relation of a session, and the answer to a query."""
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Relation
@@ -60,6 +60,18 @@ class RelationView(FactSet):
         if found is None or (spark is not None and found.sparkSession is not spark):
             return super().to_spark(spark)
         return found
+
+    def to_cupy(self) -> "dict[str, Any]":
+        """Return the columns as CuPy arrays, for numbers, unsigneds and floats.
+
+        On the engine `cuda` they never leave the GPU; facts are in the order of the engine. Other libraries
+        take them without a copy, through DLPack or `__cuda_array_interface__`.
+        """
+        from tidelog.views.device_arrays import device_arrays  # noqa: PLC0415 - an optional package
+
+        snapshot = self._read()
+        with snapshot.lock:
+            return device_arrays(snapshot.engine, self._relation, self._codec)
 
     def _codes(self) -> list[Codes]:
         return self._read().engine.facts(self.name)

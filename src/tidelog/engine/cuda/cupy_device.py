@@ -70,6 +70,10 @@ class CupyDevice:
         if len(values):
             array[start : start + len(values)].set(np.ascontiguousarray(values))
 
+    def copied(self, values: npt.NDArray[Any]) -> DeviceArray:
+        """Return a copy of an array on the device."""
+        return self._cupy.asarray(values)
+
     def get(self, array: DeviceArray, start: int = 0, stop: int | None = None) -> npt.NDArray[Any]:
         """Return a part of an array."""
         found: npt.NDArray[Any] = array[start:stop].get()

@@ -8,7 +8,7 @@ import numpy as np
 
 from tidelog.engine.code_rows import as_columns, matching
 from tidelog.engine.cuda.code_ranges import Ranges, ranges_of_facts, ranges_of_rules
-from tidelog.engine.cuda.device import Device
+from tidelog.engine.cuda.device import Device, DeviceArray
 from tidelog.engine.cuda.equivalences import ClosedByRules, close_by_rules
 from tidelog.engine.cuda.layout import make_layout
 from tidelog.engine.cuda.memory import HeldFacts
@@ -161,7 +161,15 @@ class CudaEngine(LocalEngine):
         held = self._held[name]
         starts = [word * held.capacity for word in range(held.layout.words)]
         words = [self._device.get(held.rows, start, start + held.count) for start in starts]
-        return held.layout.unpack(np.stack(words))
+        return held.layout.unpack(words)
+
+    def device_columns(self, relation: str) -> list[DeviceArray] | None:
+        """Return the codes of a relation as arrays on the device, None if its facts are on the host."""
+        if relation not in self._away:
+            return None
+        held = self._held[relation]
+        starts = [word * held.capacity for word in range(held.layout.words)]
+        return held.layout.unpack([held.rows[start : start + held.count] for start in starts])
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""

@@ -1,6 +1,7 @@
 """How the facts of a relation are packed into words of 64 bits."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -45,8 +46,8 @@ class RowLayout:
             packed[place.word] |= codes.view(np.uint64) << np.uint64(place.shift)
         return packed
 
-    def unpack(self, words: Words) -> list[Codes]:
-        """Return the columns of facts in words."""
+    def unpack(self, words: Sequence[Any]) -> list[Any]:
+        """Return the columns of facts in words, as arrays of the sort that the words are in."""
         columns = []
         for place in self.columns:
             mask = np.uint64((1 << place.bits) - 1)

@@ -59,6 +59,11 @@ class RestartingEngine:
         """Return the facts that agree with the pattern."""
         return self._engine.match(relation, pattern)
 
+    @property
+    def evaluating(self) -> Engine:
+        """Return the engine that holds the facts of the present epoch."""
+        return self._engine
+
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
         inputs = self._inputs[relation]
