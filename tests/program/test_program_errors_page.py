@@ -85,7 +85,7 @@ CODE = re.compile(r"[a-z]+(-[a-z]+)+")
 NO_CODE = {
     "atom-order", "costly-index", "cross-product",
     "choice-domain", "diff-tree", "leapfrog-exclude", "ls-tree", "magic-transform", "magic-transform-exclude",
-    "rev-parse", "tls-unique", "why-not",
+    "merge-base", "rev-parse", "tidelog-files", "tls-unique", "why-not",
 }  # fmt: skip
 
 
