@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from benchmarks.data import default_cache, facts_folder
+from benchmarks.gpu_picture import draw_timings
 from benchmarks.workload import WORKLOADS, Workload
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--only-local", action="store_true", help="leave out the GPU")
     parser.add_argument("--output", type=Path, help="where to write all timings as JSON")
+    parser.add_argument("--picture", type=Path, help="where to draw them, as SVG")
     options = parser.parse_args(arguments)
     known = {each.name: each for each in WORKLOADS}
     engines = [] if options.only_local else [("cuda", 1)]
@@ -77,6 +79,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
     if options.output is not None:
         options.output.write_text(json.dumps([asdict(timing) for timing in timings], indent=1), "utf-8")
+    if options.picture is not None:
+        medians: dict[str, dict[str, float]] = {}
+        for timing in timings:
+            medians.setdefault(timing.workload, {})[timing.engine] = statistics.median(timing.evaluate)
+        draw_timings(list(medians.items()), options.picture)
     return 0
 
 
