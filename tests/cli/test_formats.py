@@ -21,6 +21,7 @@ path(x, z) :- path(x, y), edge(y, z).
 WITHOUT = {
     "fmt",
     "include",
+    "lsp",
     "serve",
     "shell",
     "version",

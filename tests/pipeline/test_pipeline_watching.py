@@ -3,6 +3,7 @@
 import json
 import re
 from dataclasses import replace
+from typing import Any
 
 import duckdb
 import pytest
@@ -84,18 +85,25 @@ def test_numbers_as_json():
     assert {"name": "tidelog_epoch", "value": 4, "of": {}} in found["metrics"]
 
 
+def _jobs(store: Any) -> list[Any]:
+    """Return the jobs that Spark's pages know."""
+    jobs = store.jobsList(None)
+    return [jobs.apply(place) for place in range(jobs.size())]
+
+
 def test_jobs_on_the_pages_of_spark(spark, tmp_path):
     """Spark's jobs of a run have the job's name and the epoch in their descriptions."""
     path = write_job(tmp_path)
     write_members(tmp_path, [("ann", "staff")])
     write_grants(tmp_path, "1", ["+,staff,wiki,1"])
     store = spark.sparkContext._jsc.sc().statusStore()
-    before = store.jobsList(None).size()
+    before = {job.jobId() for job in _jobs(store)}
 
     Pipeline.read(path, spark=spark).run()
 
-    jobs = store.jobsList(None)
-    new = [jobs.apply(place) for place in range(jobs.size() - before)]
+    # What has happened is told to the pages a moment later, and they keep the last jobs only.
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    new = [job for job in _jobs(store) if job.jobId() not in before]
     words = [job.description().get() for job in new if job.description().isDefined()]
     assert "job: epoch 0: read (load)" in words
     assert "job: epoch 1: read (stream grant)" in words

@@ -158,7 +158,7 @@ def set_up(house: tuple[Path, Path]) -> str:
     program(tools / "python3", "mkdir -p .venv/bin; exit 0")
     done = subprocess.run(
         [folder / "bin" / "set-up", "dev"],
-        env={"PATH": str(tools)},
+        env={"PATH": str(tools), "POSTGRES_DRIVER": str(tools / "postgresql.jar")},
         capture_output=True,
         text=True,
         check=False,
@@ -167,7 +167,7 @@ def set_up(house: tuple[Path, Path]) -> str:
 
 
 def test_set_up_installs_what_is_missing_as_root(house: tuple[Path, Path]) -> None:
-    """As root with apt-get, Java and the browser are installed; what failed is not tried every time."""
+    """As root with apt-get, what is missing is installed; what failed is not tried every time."""
     folder, tools = house
     program(tools / "id", "echo 0")
     program(tools / "apt-get", f'echo "$@" >>{folder}/asked; exit 1')
@@ -175,13 +175,14 @@ def test_set_up_installs_what_is_missing_as_root(house: tuple[Path, Path]) -> No
     first = set_up(house)
     set_up(house)
 
-    assert "installing default-jre-headless chromium chromium-driver" in first
+    packages = "default-jre-headless chromium chromium-driver postgresql libpostgresql-jdbc-java"
+    assert f"installing {packages}" in first
     assert (folder / "asked").read_text().splitlines() == ["update"]
     (folder / "build" / "system-packages.failed").unlink()
     program(tools / "apt-get", f'echo "$@" >>{folder}/asked')
     set_up(house)
     last = (folder / "asked").read_text().splitlines()[-1]
-    assert last == "install --yes --no-install-recommends default-jre-headless chromium chromium-driver"
+    assert last == f"install --yes --no-install-recommends {packages}"
 
 
 def test_set_up_leaves_others_systems_alone(house: tuple[Path, Path]) -> None:
@@ -192,8 +193,8 @@ def test_set_up_leaves_others_systems_alone(house: tuple[Path, Path]) -> None:
     set_up(house)
     program(tools / "id", "echo 0")
     program(tools / "java", "echo 'openjdk version \"17.0.1\" 2021-10-19' >&2")
-    program(tools / "chromium", "exit 0")
-    program(tools / "chromedriver", "exit 0")
+    for name in ("chromium", "chromedriver", "initdb", "postgresql.jar"):
+        program(tools / name, "exit 0")
     set_up(house)
 
     assert not (folder / "asked").exists()
@@ -205,8 +206,8 @@ def test_set_up_wants_a_java_that_is_new_enough(house: tuple[Path, Path]) -> Non
     program(tools / "id", "echo 0")
     program(tools / "apt-get", f'echo "$@" >>{folder}/asked')
     program(tools / "java", "echo 'java version \"1.8.0_292\"' >&2")
-    program(tools / "chromium", "exit 0")
-    program(tools / "chromedriver", "exit 0")
+    for name in ("chromium", "chromedriver", "initdb", "postgresql.jar"):
+        program(tools / name, "exit 0")
 
     set_up(house)
 

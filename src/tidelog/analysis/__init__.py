@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tidelog.analysis.follow import Finding, Follow, FollowStep
     from tidelog.analysis.review import Review, ReviewedFinding, Reviewer, ReviewOptions, start_reviewer
     from tidelog.analysis.sarif import write_sarif
+    from tidelog.trees.git_history import GitHistory
 
 __all__ = [
     "Finding",
@@ -16,6 +17,7 @@ __all__ = [
     "FixEdit",
     "Follow",
     "FollowStep",
+    "GitHistory",
     "Review",
     "ReviewOptions",
     "ReviewedFinding",
@@ -36,5 +38,6 @@ __getattr__ = lazily(
             "tidelog.analysis.review",
         ),
         "write_sarif": "tidelog.analysis.sarif",
+        "GitHistory": "tidelog.trees.git_history",
     },
 )

@@ -18,8 +18,8 @@ class ReviewForm(StrEnum):
     """How a review is written."""
 
     TEXT = "text"
-    MARKDOWN = "markdown"
     JSON = "json"
+    MARKDOWN = "markdown"
     SARIF = "sarif"
 
 
