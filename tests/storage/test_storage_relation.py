@@ -264,3 +264,14 @@ def test_appended_rows_are_found_by_all_that_follows():
         assert list(found[:200]) == list(range(200))
         assert (found[200:] == -1).all()
     assert relation.insert(rows) == 100
+
+
+def test_threads_close_a_relation_whose_rows_were_appended():
+    """Rows that were only appended have no slots; threads that insert nothing leave them alone."""
+    relation = StoredRelation(1, np.int32)
+    relation.append(np.array([[7], [5]], np.int32))
+    blocks = relation.open_shared(2)
+
+    relation.close_shared(blocks)
+
+    assert relation.rows[: relation.count].tolist() == [[7], [5]]
