@@ -96,16 +96,25 @@ class RestartingEngine:
 
     def export_state(self) -> EngineState:
         """Return all facts; nothing is known of iterations and counts, which are 1."""
-        relations: dict[str, RelationState] = {}
-        for name, relation in self._program.relations.items():
-            columns, size = self.facts(name), self.size(name)
-            asked = columns if relation.arity else [np.zeros(size, dtype=np.int64)]
-            is_input = self.is_input(name, asked)
-            ones = np.ones(size, dtype=np.int32)
-            relations[name] = RelationState(
-                columns, np.where(is_input, 0, ones).astype(np.int32), ones, is_input
-            )
+        relations = {name: self._exported(name) for name in self._program.relations}
         return EngineState(relations, numbers=self.numbering.export())
+
+    def _exported(self, name: str) -> RelationState:
+        """Return the facts of a relation, and without a level the input facts that a law of it leaves out."""
+        from tidelog.storage.annotations import ABSENT  # noqa: PLC0415 - few sessions export their state
+
+        arity = self._program.relations[name].arity
+        columns, size = list(self.facts(name)), self.size(name)
+        is_input = self.is_input(name, columns if arity else [np.zeros(size, dtype=np.int64)])
+        left_out = self._inputs[name] - _rows(columns) if is_input.sum() < len(self._inputs[name]) else set()
+        added = _columns(left_out, arity)
+        levels = np.concatenate([np.where(is_input, 0, 1), np.full(len(left_out), ABSENT)]).astype(np.int32)
+        return RelationState(
+            [np.concatenate(parts) for parts in zip(columns, added, strict=True)],
+            levels,
+            np.concatenate([np.ones(size), np.zeros(len(left_out))]).astype(np.int32),
+            np.concatenate([is_input, np.ones(len(left_out), dtype=np.bool_)]),
+        )
 
     def import_state(self, state: EngineState) -> None:
         """Take over the input facts of an exported state and evaluate them."""
