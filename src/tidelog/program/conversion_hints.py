@@ -2,16 +2,12 @@
 
 from typing import Final
 
+from tidelog.program.functor_types import CONVERSIONS
 from tidelog.program.type_environment import TypeEnvironment
 from tidelog.values import Kind
 
 _FUNCTORS: Final = {
-    (Kind.NUMBER, Kind.UNSIGNED): "itou",
-    (Kind.NUMBER, Kind.FLOAT): "itof",
-    (Kind.UNSIGNED, Kind.NUMBER): "utoi",
-    (Kind.UNSIGNED, Kind.FLOAT): "utof",
-    (Kind.FLOAT, Kind.NUMBER): "ftoi",
-    (Kind.FLOAT, Kind.UNSIGNED): "ftou",
+    **CONVERSIONS,
     (Kind.SYMBOL, Kind.NUMBER): "to_number",
     (Kind.SYMBOL, Kind.UNSIGNED): "to_unsigned",
     (Kind.SYMBOL, Kind.FLOAT): "to_float",
