@@ -231,6 +231,14 @@ def test_a_gpu_without_memory_is_a_diagnostic():
     assert "facts so far: p " in diagnostic.message
 
 
+def test_facts_that_do_not_fit_the_gpu_are_a_diagnostic():
+    """Input facts for which there is no memory are reported before any kernel runs."""
+    inputs = {"e": [(n, n) for n in range(200)]}
+
+    with pytest.raises(TidelogError, match="the GPU has no memory for the facts of `e`"):
+        run_kernels(LARGE, inputs, device=HostDevice(64, most_bytes=1_000))
+
+
 def test_the_memory_limit_holds_on_the_device(monkeypatch):
     """`memory_limit` bounds what kernels may use, beside what the process takes on the host."""
     monkeypatch.setattr(CudaEngine, "_check_memory", lambda _: None)

@@ -23,6 +23,7 @@ from tidelog.engine.local.stratum import RunContext
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import Codes, Observer, RunStatistics, Settings, StratumStatistics, UserFunctions
+from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan import plan_stratum
 from tidelog.plan.flatten import flatten_rule, is_fact
 from tidelog.plan.operators import StratumPlan
@@ -109,7 +110,7 @@ class CudaEngine(LocalEngine):
         rules = [flatten_rule(rule, program) for rule in stratum.rules if not is_fact(rule)]
         ranges = ranges_of_rules(rules, known, self._codec)
         for name in names - self._held.keys():
-            self._put(name, facts[name], ranges[name])
+            self._put(name, facts[name], ranges[name], names)
         layouts = {name: self._held[name].layout for name in names}
         resources = find_resources(plan, program, layouts, stratum.relations)
         source = write_source(plan, resources, self._codec)
@@ -126,15 +127,24 @@ class CudaEngine(LocalEngine):
         rows = stored.live_rows()[: 0 if is_empty or name in self._held else len(stored)]
         return as_columns(rows) if stored.arity else [np.zeros(len(rows), np.int64)]
 
-    def _put(self, name: str, columns: list[Codes], ranges: Ranges) -> None:
-        """Copy the facts of a relation to the device."""
+    def _put(self, name: str, columns: list[Codes], ranges: Ranges, needed: Collection[str]) -> None:
+        """Copy the facts of a relation to the device, which also needs others."""
         layout = make_layout(ranges)
         count = len(columns[0])
         words = layout.pack(columns[: len(ranges)], count)
-        array = self._device.empty(layout.words * count)
+        array = self._empty(layout.words * count, needed)
         self._device.put(array, 0, words.ravel())
         self._held[name] = HeldFacts(layout, array, count, count)
         self._ranges[name] = ranges
+
+    def _empty(self, count: int, needed: Collection[str]) -> DeviceArray:
+        """Return an array on the device, for which relations that are not needed may have to leave it."""
+        while True:
+            try:
+                return self._device.empty(count)
+            except MemoryError:
+                if not self._spill(needed):
+                    raise TidelogError([_too_many_facts(needed)]) from None
 
     def _fetch(self, name: str) -> None:
         """Copy the facts of a relation from the device to the local state, if it does not have them."""
@@ -183,3 +193,12 @@ class CudaEngine(LocalEngine):
         """Return the facts that agree with the pattern's codes; None agrees with all."""
         self._fetch(relation)
         return as_columns(matching(self._state.relations[relation].live_rows(), pattern))
+
+
+def _too_many_facts(relations: Collection[str]) -> Diagnostic:
+    names = ", ".join(f"`{name}`" for name in sorted(relations))
+    return Diagnostic(
+        code="memory-limit",
+        message=f"the GPU has no memory for the facts of {names} together",
+        hint="run the program with the engine `local`",
+    )
