@@ -179,8 +179,9 @@ def test_threads_insert_the_same_pairs_once():
     relation.needs_numbers = False
     highest = 200 if IS_COMPILED else 20
     relation.insert(as_rows([(0, 0), (highest - 1, highest - 1)], 2))
-    relation._presence = PairBits(highest, highest)
-    mark_pairs(relation._presence.words, relation._presence.words_per_row, relation.rows[:2], False)
+    bits = PairBits(highest, highest)
+    mark_pairs(bits.words, bits.words_per_row, relation.rows[:2], False)
+    relation._use(bits)
     every = as_rows([(left, right) for left in range(highest) for right in range(highest)], 2)
     blocks = relation.open_shared(4)
     relation.reserve_shared(len(every), blocks)

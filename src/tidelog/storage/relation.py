@@ -367,7 +367,7 @@ class StoredRelation:
         last = int(self.shared[0])
         self.count = last - sum(int(end - following) for following, end in blocks)
         sources, targets = moves_into_gaps(blocks, last)
-        if len(self._slots):
+        if self._presence is None and len(self._slots):
             move_rows(self._slots, self.held, self.counts, sources, targets)
         else:
             # Presence does not know numbers, and rows that were only appended have no slots yet.
