@@ -3,7 +3,10 @@
 import os
 import signal
 import threading
+from collections.abc import Iterator
+from unittest.mock import patch
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # A slow machine must not fail a test: no test asserts time, neither its own nor Hypothesis'.
@@ -25,3 +28,12 @@ if (
 os.environ["COLUMNS"] = "100"
 
 pytest_plugins = ["support.spark_session"]
+
+
+@pytest.fixture(autouse=True)
+def _registered_functions_are_forgotten() -> Iterator[None]:
+    """A functor that one test or page of the documentation registers must not reach the next."""
+    from tidelog.engine import functions  # noqa: PLC0415 - the path to the sources is set after this file is read
+
+    with patch.dict(functions._REGISTERED):
+        yield
