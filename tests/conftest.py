@@ -9,6 +9,8 @@ from unittest.mock import patch
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tidelog.engine import functions
+
 # A slow machine must not fail a test: no test asserts time, neither its own nor Hypothesis'.
 # Continuous integration tries the same cases every time, so that red means that something changed; random
 # cases are for whoever works on the code.
@@ -32,8 +34,6 @@ pytest_plugins = ["support.spark_session"]
 
 @pytest.fixture(autouse=True)
 def _registered_functions_are_forgotten() -> Iterator[None]:
-    """A functor that one test or page of the documentation registers must not reach the next."""
-    from tidelog.engine import functions  # noqa: PLC0415 - the path to the sources is set after this file is read
-
+    """Keep a functor that one test or page of the documentation registers from the next one."""
     with patch.dict(functions._REGISTERED):
         yield
