@@ -180,10 +180,10 @@ def test_arguments_too_many_are_named(tidelog: Command) -> None:
     assert "`bad.dl`" in err
 
 
-@pytest.mark.parametrize("word", ["version", "--version"])
-def test_version_is_printed(tidelog: Command, word: str) -> None:
-    """The version is the package's."""
-    assert tidelog(word) == (0, f"tidelog {__version__}\n", "")
+@pytest.mark.parametrize("line", ["version", "--version", "--version missing.dl", "run missing.dl --version"])
+def test_version_is_printed(tidelog: Command, line: str) -> None:
+    """The version is the package's, and nothing else on the line is looked at."""
+    assert tidelog(*line.split()) == (0, f"tidelog {__version__}\n", "")
 
 
 def _main(*arguments: str) -> str:

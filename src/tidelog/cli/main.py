@@ -43,8 +43,8 @@ _OWN_OPTIONS: Final = ("-h", "--help", "--version", "--install-completion", "--s
 def main() -> None:
     """Run the command line of this process and exit with its status."""
     arguments = sys.argv[1:]
-    if arguments in (["version"], ["--version"]):
-        # Answered before anything is imported.
+    if arguments == ["version"] or "--version" in arguments:
+        # Answered before anything is imported; as with Soufflé, whatever else is on the line.
         from tidelog import __version__  # noqa: PLC0415 - see above
 
         sys.stdout.write(f"tidelog {__version__}\n")
