@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Codes
 from tidelog.program.nodes import Column, Relation
 from tidelog.session import Session
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from tidelog.engine.epoch import MaintainedEngine
 
 Reply = TypeVar("Reply")
+Answer = TypeVar("Answer")
 
 
 class _EpochPassedError(Exception):
@@ -30,10 +32,41 @@ class _EpochPassedError(Exception):
 
 
 class _SlicedEngine(Protocol):
-    """An engine that reads some facts without copying the others."""
+    """An engine that reads some facts, in the order in which they are stored, without copying the others."""
 
     def facts_between(self, relation: str, first: int, last: int) -> list[Codes]:
-        """Return facts in the order in which they are stored."""
+        """Return the facts from one place up to another."""
+
+    def facts_at(self, relation: str, places: Codes) -> list[Codes]:
+        """Return the facts at these places."""
+
+    def fact_column(self, relation: str, column: int) -> Codes:
+        """Return one column of all facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredParts:
+    """Reads the facts of a relation in parts, as long as the epoch lasts."""
+
+    session: Session
+    name: str
+    epoch: int
+
+    def between(self, first: int, last: int) -> Sequence[Codes]:
+        return self._ask(lambda engine: engine.facts_between(self.name, first, last))
+
+    def at(self, places: Codes) -> Sequence[Codes]:
+        return self._ask(lambda engine: engine.facts_at(self.name, places))
+
+    def column(self, number: int) -> Codes:
+        return self._ask(lambda engine: engine.fact_column(self.name, number))
+
+    def _ask(self, question: Callable[[_SlicedEngine], Answer]) -> Answer:
+        snapshot = self.session.snapshot
+        with snapshot.lock:
+            if self.session.epoch != self.epoch:
+                raise _EpochPassedError
+            return question(cast("_SlicedEngine", snapshot.engine))
 
 
 class SessionExplorer:
@@ -97,7 +130,7 @@ class SessionExplorer:
         def suggest(listing: Listing) -> ValuesReply:
             if not 0 <= column < len(listing.columns):
                 raise mistake("bad-request", f"`{name}` has no column {column}")
-            codes = self._cache.get(listing.key, listing.read)[column]
+            codes = self._pager.column(listing, column)
             of = listing.columns[column].type
             found = suggest_values(codes, of, typed, listing.codec, limits.suggestions)
             return {"values": [text for text in found if len(text) <= limits.cell_characters]}
@@ -137,8 +170,8 @@ class SessionExplorer:
     def download(self, listing: Listing, request: PageRequest, form: str) -> Iterator[bytes]:
         """Return a whole listing as a file, piece by piece, filtered and sorted as asked."""
         _check_columns(listing, request)
-        codes, rows = self._pager.rows(listing, request)
-        return self._downloads.write(listing, rows, codes, form)
+        rows, columns = self._pager.rows(listing, request), self._pager.columns(listing)
+        return self._downloads.write(listing, rows, columns, form)
 
     # --- the rest ----------------------------------------------------------------------------------
 
@@ -170,12 +203,6 @@ class SessionExplorer:
                 # In the order in which they are stored: a view would sort them all.
                 return snapshot.engine.facts(name) if is_stored else session[name].codes()
 
-        def read_some(first: int, last: int) -> Sequence[Codes]:
-            with snapshot.lock:
-                if session.epoch != epoch:
-                    raise _EpochPassedError
-                return cast("_SlicedEngine", snapshot.engine).facts_between(name, first, last)
-
         is_sliced = is_stored and hasattr(snapshot.engine, "facts_between")
         if epoch != self._cached_epoch:
             self._cached_epoch = epoch
@@ -190,7 +217,7 @@ class SessionExplorer:
             size,
             read,
             epoch,
-            read_some if is_sliced else None,
+            _StoredParts(session, name, epoch) if is_sliced else None,
             are_inputs=(lambda codes: self._are_inputs(name, codes)) if may_delete else None,
         )
 
@@ -222,7 +249,7 @@ def _is_of_another_epoch(key: object, epoch: int) -> bool:
     match key:
         case ("rows", inner, _, _):
             return _is_of_another_epoch(inner, epoch)
-        case ("facts" | "query", _, number):
+        case ("facts" | "query", _, number, *_):
             return bool(number != epoch)
         case _:
             return False

@@ -1,7 +1,7 @@
 """Pages of facts: filtered, sorted and cut out as codes; only what is shown becomes text."""
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 
@@ -30,19 +30,32 @@ class PageRequest:
     filters: tuple[tuple[int, str], ...] = ()
 
 
+class Parts(Protocol):
+    """Reads facts in parts, in the order in which they are stored, without copying the others."""
+
+    def between(self, first: int, last: int) -> Sequence[Codes]:
+        """Return the facts from one place up to another."""
+
+    def at(self, places: Codes) -> Sequence[Codes]:
+        """Return the facts at these places."""
+
+    def column(self, number: int) -> Codes:
+        """Return one column of all facts."""
+
+
 @dataclass(frozen=True, slots=True)
 class Listing:
     """Facts of an epoch to be paged through: `key` names them, `read` gets their codes when needed."""
 
-    key: Hashable
+    key: tuple[Hashable, ...]
     name: str
     columns: tuple[Column, ...]
     codec: Codec
     size: int
     read: Callable[[], Sequence[Codes]]
     epoch: int
-    # Reads some rows as they are stored, where that is quicker than reading all of them.
-    read_some: Callable[[int, int], Sequence[Codes]] | None = None
+    # Where facts can be read in parts, `read` is for those who need all of them.
+    parts: Parts | None = None
     # Says of rows given as codes which may be deleted; None where none may.
     are_inputs: Callable[[Sequence[Codes]], Sequence[bool]] | None = None
     # Writes the facts that a row of an answer stands for; None where a row is a fact itself.
@@ -66,22 +79,17 @@ class Pager:
         if not listing.columns:
             rows = [self._row(listing, (), [])] * listing.size
             return self._reply(listing, request, listing.size, 0, limit, rows)
-        if (
-            listing.read_some is not None
-            and not request.sorts
-            and not request.filters
-            and not _is_small(listing)
-        ):
-            matching = listing.size
-            offset = _first_row(request, matching, limit)
-            codes = list(listing.read_some(offset, min(offset + limit, matching)))
+        numbers = self.rows(listing, request)
+        matching = listing.size if numbers is None else len(numbers)
+        offset = _first_row(request, matching, limit)
+        stop = min(offset + limit, matching)
+        if listing.parts is None:
+            shown = slice(offset, stop) if numbers is None else numbers[offset:stop]
+            codes = [column[shown] for column in self.columns(listing)]
+        elif numbers is None:
+            codes = list(listing.parts.between(offset, stop))
         else:
-            columns, numbers = self.rows(listing, request)
-            matching = listing.size if numbers is None else len(numbers)
-            offset = _first_row(request, matching, limit)
-            stop = min(offset + limit, matching)
-            shown = np.arange(offset, stop) if numbers is None else numbers[offset:stop]
-            codes = [column[shown] for column in columns]
+            codes = list(listing.parts.at(numbers[offset:stop]))
         facts, texts = self._decode(listing, codes)
         rows = [self._row(listing, fact, text) for fact, text in zip(facts, texts, strict=True)]
         if listing.are_inputs is not None and rows:
@@ -89,11 +97,27 @@ class Pager:
                 row["is_deletable"] = is_deletable
         return self._reply(listing, request, matching, offset, limit, rows)
 
-    def rows(self, listing: Listing, request: PageRequest) -> tuple[Sequence[Codes], Codes | None]:
-        """Return the codes of a listing, and the numbers of the rows asked for; None for all as stored."""
-        columns = self._cache.get(listing.key, listing.read)
+    def columns(self, listing: Listing) -> Sequence[Codes]:
+        """Return the codes of all facts of a listing."""
+        if listing.parts is None:
+            return self._cache.get(listing.key, listing.read)
+        return [self.column(listing, number) for number in range(len(listing.columns))]
+
+    def column(self, listing: Listing, number: int) -> Codes:
+        """Return the codes of one column; the others are not read where that can be."""
+        parts = listing.parts
+        if parts is None:
+            return self.columns(listing)[number]
+        return self._cache.get((*listing.key, number), lambda: [parts.column(number)])[0]
+
+    def rows(self, listing: Listing, request: PageRequest) -> Codes | None:
+        """Return the numbers of the rows asked for, in order; None for all rows as they are stored."""
         sorts = request.sorts or (((0, False),) if _is_small(listing) and listing.columns else ())
-        return columns, self._rows(listing, columns, sorts, request.filters)
+        filters = request.filters
+        if not sorts and not filters:
+            return None
+        key = ("rows", listing.key, sorts, filters)
+        return self._cache.get(key, lambda: [self._find_rows(listing, sorts, filters)])[0]
 
     @staticmethod
     def _reply(  # noqa: PLR0913, PLR0917 - what a page consists of
@@ -128,18 +152,31 @@ class Pager:
     def _is_short(self, written: str) -> bool:
         return len(written) <= self._limits.fact_characters
 
-    def _rows(
-        self,
-        listing: Listing,
-        columns: Sequence[Codes],
-        sorts: tuple[tuple[int, bool], ...],
-        filters: tuple[tuple[int, str], ...],
-    ) -> Codes | None:
-        """Return the numbers of the rows to show, in order; None for all rows as they are."""
-        if not sorts and not filters:
-            return None
-        key = ("rows", listing.key, sorts, filters)
-        return self._cache.get(key, lambda: [_find_rows(listing, columns, sorts, filters)])[0]
+    def _find_rows(
+        self, listing: Listing, sorts: tuple[tuple[int, bool], ...], filters: tuple[tuple[int, str], ...]
+    ) -> Codes:
+        codec, types = listing.codec, [column.type for column in listing.columns]
+        rows: Codes | None = None
+
+        def codes_of(place: int) -> Codes:
+            codes = self.column(listing, place)
+            return codes if rows is None else codes[rows]
+
+        for place, text in filters:
+            kept = np.flatnonzero(filter_rows(codes_of(place), types[place], text, codec))
+            rows = kept if rows is None else rows[kept]
+        if sorts:
+            # The other columns decide between equals, so that a page is always the same.
+            named = {place for place, _ in sorts}
+            places = [*sorts, *((place, False) for place in range(len(types)) if place not in named)]
+            keys = []
+            for place, descends in places:
+                key = codec.order_keys(codes_of(place), types[place])
+                keys.append(~key if descends else key)
+            order = _sort(keys)
+            rows = order if rows is None else rows[order]
+        assert rows is not None, "rows are looked for only where something is asked of them"
+        return rows.astype(np.int32) if rows.size < 1 << 31 and listing.size < 1 << 31 else rows
 
     @staticmethod
     def _decode(listing: Listing, columns: Sequence[Codes]) -> tuple[list[Fact], list[list[str]]]:
@@ -165,32 +202,6 @@ def plain_columns(columns: Sequence[Column], codec: Codec) -> list[ColumnReply]:
         {"name": column.name, "type": column.type, "kind": codec.resolve(column.type).kind.value}
         for column in columns
     ]
-
-
-def _find_rows(
-    listing: Listing,
-    columns: Sequence[Codes],
-    sorts: tuple[tuple[int, bool], ...],
-    filters: tuple[tuple[int, str], ...],
-) -> Codes:
-    codec, types = listing.codec, [column.type for column in listing.columns]
-    rows: Codes | None = None
-    for place, text in filters:
-        codes = columns[place] if rows is None else columns[place][rows]
-        kept = np.flatnonzero(filter_rows(codes, types[place], text, codec))
-        rows = kept if rows is None else rows[kept]
-    if sorts:
-        # The other columns decide between equals, so that a page is always the same.
-        named = {place for place, _ in sorts}
-        places = [*sorts, *((place, False) for place in range(len(columns)) if place not in named)]
-        keys = []
-        for place, descends in places:
-            key = codec.order_keys(columns[place] if rows is None else columns[place][rows], types[place])
-            keys.append(~key if descends else key)
-        order = _sort(keys)
-        rows = order if rows is None else rows[order]
-    assert rows is not None, "rows are looked for only where something is asked of them"
-    return rows.astype(np.int32) if rows.size < 1 << 31 and listing.size < 1 << 31 else rows
 
 
 def _sort(keys: Sequence[Codes]) -> Codes:

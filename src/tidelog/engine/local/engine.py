@@ -217,8 +217,18 @@ class LocalEngine:
         stored = self._state.relations[relation]
         if not stored.deleted:
             return as_columns(stored.live_rows(first, min(last, stored.count)))
-        numbers = np.flatnonzero(stored.alive[: stored.count])[first:last]
+        return self.facts_at(relation, np.arange(first, min(last, len(stored))))
+
+    def facts_at(self, relation: str, places: Codes) -> list[Codes]:
+        """Return the facts at these places in the order of `facts`."""
+        stored = self._state.relations[relation]
+        numbers = np.flatnonzero(stored.alive[: stored.count])[places] if stored.deleted else places
         return as_columns(stored.rows[numbers])
+
+    def fact_column(self, relation: str, column: int) -> Codes:
+        """Return one column of the facts in the order of `facts`."""
+        codes: Codes = self._state.relations[relation].live_rows()[:, column].astype(np.int64)
+        return codes
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
