@@ -23,6 +23,7 @@ from support.web_serving import serving  # type: ignore[import-not-found]
 
 _ACTIONS: Final = 1000
 _GLANCES: Final = (100, 250, 500, 750, 1000)
+_EMPTY_CALLS: Final = 1000
 
 
 def walk(session: Session) -> None:
@@ -36,20 +37,22 @@ def walk(session: Session) -> None:
         page.find("main table")
         actions = _actions(page, session)
         took: dict[str, list[float]] = {name: [] for name in actions}
-        memory: list[tuple[int, float, int]] = []
+        memory: list[tuple[int, float, int, int]] = []
+        calls = _counted_calls(page)
         for number in range(1, _ACTIONS + 1):
             name = list(actions)[number % len(actions)]
             begun = time.process_time()
             actions[name]()
             took[name].append(time.process_time() - begun)
             if number in _GLANCES:
-                memory.append((number, *_memory(page)))
+                memory.append((number, *_memory(page), len(calls)))
+        per_call = _megabytes_per_call(page)
     print("| action | times | median, CPU s | most, CPU s |\n|---|---|---|---|")
     for name, seconds in took.items():
         print(f"| {name} | {len(seconds)} | {median(seconds):.3f} | {max(seconds):.3f} |")
-    print("\n| actions | heap of the page, MB | nodes |\n|---|---|---|")
-    for number, heap, nodes in memory:
-        print(f"| {number} | {heap:.1f} | {nodes:,} |")
+    print("\n| actions | heap of the page, MB | without what the driver keeps | nodes |\n|---|---|---|---|")
+    for number, heap, nodes, made in memory:
+        print(f"| {number} | {heap:.2f} | {heap - made * per_call:.2f} | {nodes:,} |")
 
 
 def _actions(page: Page, session: Session) -> dict[str, Callable[[], None]]:
@@ -98,6 +101,27 @@ def _actions(page: Page, session: Session) -> dict[str, Callable[[], None]]:
         "epochs": go("#/epochs", "document.querySelector('main h1')?.innerText === 'Epochs'"),
         "profile": go("#/profile", "document.querySelector('.bar-chart')"),
     }
+
+
+def _counted_calls(page: Page) -> list[str]:
+    """Return a list to which every script that the driver runs is added from now on."""
+    calls: list[str] = []
+    run = page.run
+
+    def counted(script: str) -> object:
+        calls.append(script)
+        return run(script)
+
+    page.run = counted
+    return calls
+
+
+def _megabytes_per_call(page: Page) -> float:
+    """Return what the driver keeps in the page for every script that it runs there, whatever that does."""
+    before, _ = _memory(page)
+    for _ in range(_EMPTY_CALLS):
+        page.run("return 1")
+    return (_memory(page)[0] - before) / _EMPTY_CALLS
 
 
 def _memory(page: Page) -> tuple[float, int]:
