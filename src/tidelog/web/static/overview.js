@@ -29,7 +29,7 @@ export function showOverview(ground) {
     warnings.length ? [h("h2", {}, counted(warnings.length, "warning")), diagnosticList(warnings)] : null,
     h(
       "div",
-      { class: "frame whole", tabindex: 0, role: "group", "aria-label": "All relations" },
+      { class: "frame whole overview", tabindex: 0, role: "group", "aria-label": "All relations" },
       h(
         "table",
         { "aria-label": "Relations" },
