@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.storing import PATHS, from_scratch, make, relations, reopen
+from tidelog.engine.epoch import RelationChange
 from tidelog.errors import TidelogError
 from tidelog.store import log as log_module
 from tidelog.store import store as store_module
@@ -15,6 +16,7 @@ from tidelog.store import sync
 from tidelog.store.store import Store
 from tidelog.values import Codec
 
+TYPES = "number", "symbol"
 EDGES = [{(1, "a")}, {(1, "a"), (2, "b")}, {(2, "b"), (3, "c")}]
 
 
@@ -106,6 +108,46 @@ def test_one_mark_is_enough(copy):
         load(copy)
 
     assert "is damaged at byte 48" in diagnostics(error)[1]
+
+
+def test_an_epoch_that_is_missing_is_damage(copy):
+    """The epochs of a log come one after another; what was checked and written does not make up for a gap."""
+    store = Store.open(copy)
+    store.load(Codec({}))
+    store.epoch = 3
+    store.append(4, {})
+    store.close()
+
+    with pytest.raises(TidelogError) as error:
+        load(copy)
+
+    assert diagnostics(error)[0] == "damaged-store"
+    assert diagnostics(error)[1].endswith(": epoch 4 comes after epoch 2")
+
+
+@pytest.mark.parametrize(
+    ("inserted", "deleted", "found"),
+    [
+        ((2, "b"), None, "it inserts facts of `edge` that are there"),
+        (None, (1, "a"), "it deletes facts of `edge` that are not there"),
+    ],
+    ids=["inserted", "deleted"],
+)
+def test_an_epoch_that_does_not_fit_is_damage(copy, inserted, deleted, found):
+    """Engines rely on changes that fit the facts, so that whatever a log says is checked."""
+    store, codec = Store.open(copy), Codec({})
+    store.load(codec)
+    sides = [
+        [codec.encode_column([] if fact is None else [fact[place]], of) for place, of in enumerate(TYPES)]
+        for fact in (inserted, deleted)
+    ]
+    store.append(3, {"edge": RelationChange(*sides)})
+    store.close()
+
+    with pytest.raises(TidelogError) as error:
+        reopen(copy)
+
+    assert diagnostics(error) == ("damaged-store", f"`{copy}` is damaged at epoch 3: {found}")
 
 
 def test_an_unfinished_last_epoch_never_happened(copy):

@@ -22,6 +22,7 @@ from tidelog.session.session import Session
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.store.log import LoggedEpoch
+from tidelog.store.mistakes import damaged
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec
 from tidelog.views.delta import NO_RULES
@@ -191,12 +192,27 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
     history.note_text(0, prepared.text)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
+            _check_inputs(epoch, prepared, handle, store.path)
             prepared = _apply_again(epoch, prepared, handle, history)
     if request.options.facts is not None:
         prepared = replace(prepared, warnings=(*prepared.warnings, _facts_not_read(store.path)))
     # Rules that are added later may include files.
     prepared = replace(prepared, request=request.changed(facts=None))
     return Session(Epochs(prepared, handle, store, store.epoch, history), recorder)
+
+
+def _check_inputs(epoch: LoggedEpoch, prepared: Prepared, handle: EngineHandle, path: Path) -> None:
+    """Raise if an epoch inserts what is there or deletes what is not; engines rely on changes that fit."""
+    for name, change in epoch.change.changes.items():
+        if name not in prepared.program.relations:
+            continue
+        if handle.engine.is_input(name, change.inserted).any():
+            found = f"it inserts facts of `{name}` that are there"
+        elif not handle.engine.is_input(name, change.deleted).all():
+            found = f"it deletes facts of `{name}` that are not there"
+        else:
+            continue
+        raise damaged(path, f"epoch {epoch.change.epoch}", found)
 
 
 def _apply_again(epoch: LoggedEpoch, prepared: Prepared, handle: EngineHandle, history: History) -> Prepared:

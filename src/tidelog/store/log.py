@@ -159,7 +159,7 @@ def read_log(path: Path, data: memoryview, generation: int, epoch: int, *, is_wr
         raise mistakes.damaged(path, f"byte {_MARK_PLACE}", "the checksum of the mark does not fit")
     if len(data) < marked:
         raise mistakes.damaged(path, f"byte {len(data)}", f"it ends there, but {marked} bytes were committed")
-    return _pair(path, _entries(path, data, marked, chain, is_written=is_written), chain)
+    return _pair(path, _entries(path, data, marked, chain, is_written=is_written), chain, epoch)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,7 +186,7 @@ def _entries(
         yield _Placed(read_entry(body), place, chain)
 
 
-def _pair(path: Path, entries: Iterator[_Placed], chain: bytes) -> LogContent:
+def _pair(path: Path, entries: Iterator[_Placed], chain: bytes, epoch: int) -> LogContent:
     epochs: list[LoggedEpoch] = []
     length = _START
     change: ChangeEntry | None = None
@@ -196,6 +196,9 @@ def _pair(path: Path, entries: Iterator[_Placed], chain: bytes) -> LogContent:
             continue
         if change is None or change.epoch != placed.entry.epoch:
             raise mistakes.damaged(path, f"byte {length}", "an epoch ends that did not begin")
+        if change.epoch != epoch + 1:
+            raise mistakes.damaged(path, f"byte {length}", f"epoch {change.epoch} comes after epoch {epoch}")
+        epoch = change.epoch
         epochs.append(LoggedEpoch(change, placed.entry))
         length, chain, change = placed.end, placed.chain, None
     return LogContent(tuple(epochs), length, chain)
