@@ -209,7 +209,7 @@ def _parser() -> argparse.ArgumentParser:
     add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))
-    add_agreement_arguments(commands.add_parser("agreement", help="compare an analysis with pyflakes"))
+    add_agreement_arguments(commands.add_parser("agreement", help="compare analyses with other tools"))
     add_fault_arguments(
         commands.add_parser("faults", help="measure blame and repair against delta debugging")
     )

@@ -1,1 +1,1 @@
-"""How far the analyses of names agree with pyflakes, and why they differ where they do."""
+"""How far our analyses agree with other tools, and why they differ where they do."""

@@ -4,13 +4,12 @@ from typing import NamedTuple
 
 
 class Finding(NamedTuple):
-    """A name that is not right, and where: the line of the name or of the import's own part."""
+    """Something that is not right, and where: the line of the name, of the import's own part, of the `def`.
+
+    A statement has no name.
+    """
 
     kind: str
     path: str
     line: int
     name: str
-
-
-# The findings that both tools make.
-KINDS = ("undefined", "unused_import", "unused_variable")

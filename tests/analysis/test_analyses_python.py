@@ -148,12 +148,38 @@ def j(x):
         case _:
             return 2
     return 3
+def k(x):
+    if False:
+        x()
+    while 0:
+        x()
+    if 1:
+        return x
+    else:
+        x()
+    return 4
+def l(x):
+    try:
+        return x
+    except ValueError:
+        return 5
+    else:
+        x()
+def m(x):
+    if x:
+        while True:
+            x()
+        else:
+            x()
+    return 6
 """
 
 
 def test_statements_that_are_never_reached() -> None:
-    """What stands after a statement that never ends is found, and nothing that can be reached."""
-    assert lines(follow("control.dl", {"a.py": UNREACHABLE}), "unreachable") == [6, 11, 29]
+    """Found is what stands after a statement that never ends, or in a block that a constant test closes."""
+    found = lines(follow("control.dl", {"a.py": UNREACHABLE}), "unreachable")
+
+    assert found == [6, 11, 29, 32, 34, 38, 39, 46, 52]
 
 
 def test_control_flow_follows_edits() -> None:
@@ -214,6 +240,26 @@ def g(x):
     return w
 """
     assert lines(follow("uses.dl", {"a.py": text}), "unset") == [2]
+
+
+def test_a_use_that_control_does_not_reach_is_not_unset() -> None:
+    """Nothing is said about dead code; what a `with` may swallow is reached."""
+    text = """\
+def f(x):
+    try:
+        raise x
+    except TypeError:
+        return
+    print(x)
+def g(x):
+    with x:
+        for y in x:
+            raise y
+    print(x)
+    print(z)
+    z = 1
+"""
+    assert lines(follow("uses.dl", {"a.py": text}), "unset") == [12]
 
 
 def test_definitions_and_uses_follow_edits() -> None:

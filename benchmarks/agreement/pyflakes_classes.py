@@ -1,95 +1,11 @@
-"""Why the two tools differ: classes that a look at the file's own tree decides."""
+"""Why names.dl and uses.dl differ from pyflakes."""
 
 import ast
 import re
-import warnings
-from collections.abc import Callable, Iterator
-from functools import cached_property
-from typing import NamedTuple
 
+from benchmarks.agreement.difference import DifferenceClass
 from benchmarks.agreement.finding import Finding
-
-UNEXPLAINED = "unexplained"
-
-
-class Source:
-    """A file with what the classes ask about it."""
-
-    def __init__(self, path: str, text: str) -> None:
-        self.path = path
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            self.tree = ast.parse(text)
-
-    @cached_property
-    def parents(self) -> dict[ast.AST, ast.AST]:
-        """Return the parent of every node."""
-        return {child: node for node in ast.walk(self.tree) for child in ast.iter_child_nodes(node)}
-
-    @cached_property
-    def texts(self) -> str:
-        """Return all texts that are expressions, one after the other."""
-        nodes = (node for node in ast.walk(self.tree) if isinstance(node, ast.Constant))
-        return "\n".join(node.value for node in nodes if isinstance(node.value, str))
-
-    def nodes_at(self, finding: Finding) -> Iterator[ast.AST]:
-        """Yield the nodes of a finding: those on its line that have its name."""
-        for node in ast.walk(self.tree):
-            if getattr(node, "lineno", None) == finding.line and finding.name in _names(node):
-                yield node
-
-    def scope(self, node: ast.AST) -> ast.AST:
-        """Return the function, class or module that a node stands in."""
-        while node in self.parents:
-            node = self.parents[node]
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-                return node
-        return node
-
-    def is_below(self, node: ast.AST, kind: type[ast.AST] | tuple[type[ast.AST], ...]) -> bool:
-        """Say whether a node stands in one of a kind."""
-        while node in self.parents:
-            node = self.parents[node]
-            if isinstance(node, kind):
-                return True
-        return False
-
-    def bindings(self, finding: Finding) -> int:
-        """Return how often a name is bound in the scope of a finding."""
-        scopes = {self.scope(node) for node in self.nodes_at(finding)}
-        return sum(
-            finding.name in _names(node) and self.scope(node) in scopes
-            for node in ast.walk(self.tree)
-            if not (isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load))
-        )
-
-
-def _names(node: ast.AST) -> tuple[str, ...]:
-    """Return the names that a node binds or reads itself."""
-    match node:
-        case ast.Name():
-            return (node.id,)
-        case ast.alias():
-            return (node.asname or node.name, node.asname or node.name.split(".")[0])
-        case ast.ExceptHandler() | ast.FunctionDef() | ast.AsyncFunctionDef() | ast.ClassDef():
-            return (node.name,) if node.name else ()
-        case ast.arg():
-            return (node.arg,)
-        case ast.Global() | ast.Nonlocal():
-            return tuple(node.names)
-        case ast.MatchAs() | ast.MatchStar():
-            return (node.name,) if node.name else ()
-        case _:
-            return ()
-
-
-class DifferenceClass(NamedTuple):
-    """A reason why one of the tools says nothing."""
-
-    name: str
-    kind: str
-    is_ours: bool
-    applies: Callable[[Source, Finding], bool]
+from benchmarks.agreement.source import Source
 
 
 def _has_text(source: Source, finding: Finding) -> bool:
@@ -196,7 +112,15 @@ def _is_doctest(source: Source, finding: Finding) -> bool:
     return not any(True for _ in source.nodes_at(finding)) and ">>>" in source.texts
 
 
+def _is_not_read(source: Source, finding: Finding) -> bool:
+    return not any(
+        isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load) for node in source.nodes_at(finding)
+    )
+
+
 CLASSES = (
+    DifferenceClass("of a global name that is deleted", "unset", False, _is_deleted),
+    DifferenceClass("the line reads an import that was renamed", "unset", False, _is_not_read),
     DifferenceClass("a star import; names.dl does not judge it", "unused_import", False, _is_star),
     DifferenceClass("a package imports to pass on", "unused_import", False, _is_package),
     DifferenceClass("`import x as x` passes on", "unused_import", False, _is_passed_on),
@@ -217,11 +141,3 @@ CLASSES = (
     DifferenceClass("in the text of an annotation", "undefined", False, _is_quoted),
     DifferenceClass("in a doctest", "undefined", False, _is_doctest),
 )
-
-
-def explain(finding: Finding, source: Source, *, is_ours: bool) -> str:
-    """Return the class of a difference."""
-    for each in CLASSES:
-        if (each.kind, each.is_ours) == (finding.kind, is_ours) and each.applies(source, finding):
-            return each.name
-    return UNEXPLAINED

@@ -2,17 +2,23 @@
 
 import ast
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from benchmarks.agreement.finding import Finding
+from benchmarks.agreement.source import Source
 
 
-def their_findings(path: str, text: str) -> Iterator[Finding]:
-    """Yield the findings of a file of the kinds that both tools make."""
+def find_with_pyflakes(texts: Mapping[str, str]) -> set[Finding]:
+    """Return the findings in files, of the kinds that our analyses make."""
+    return {finding for path, text in texts.items() for finding in _findings(path, text)}
+
+
+def _findings(path: str, text: str) -> Iterator[Finding]:
     from pyflakes import checker, messages  # noqa: PLC0415 - only this command needs it
 
     kinds = {
         messages.UndefinedName: "undefined",
+        messages.UndefinedLocal: "unset",
         messages.UnusedImport: "unused_import",
         messages.UnusedVariable: "unused_variable",
     }
@@ -26,7 +32,9 @@ def their_findings(path: str, text: str) -> Iterator[Finding]:
             line, name = message.lineno, message.message_args[0]
             if kind == "unused_import":
                 line, name = imports[line, name]
-            yield Finding(kind, path, line, name)
+            finding = Finding(kind, path, line, name)
+            is_local = kind == "undefined" and Source(path, text).is_bound_in_function(finding)
+            yield finding._replace(kind="unset") if is_local else finding
 
 
 def _imports(tree: ast.Module) -> Iterator[tuple[tuple[int, str], tuple[int, str]]]:
