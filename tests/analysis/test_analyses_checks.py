@@ -64,8 +64,28 @@ NOTHING = [
     ("x = None\n    print(x)", False),
 ]
 
+TAINT = [
+    ("b.x = input()\n    eval(b.x)", True),
+    ("b.x = input()\n    eval(b.y)", False),
+    ("b.x = input()\n    eval(a.x)", False),
+    ('b["x"] = input()\n    eval(b["x"])', True),
+    ('b["x"] = input()\n    eval(b["y"])', False),
+    ('b["x"] = input()\n    eval(b[a])', True),
+    ('b[a] = input()\n    eval(b["x"])', True),
+    ('b = {"x": input(), "y": 1}\n    eval(b["x"])', True),
+    ('b = {"x": input(), "y": 1}\n    eval(b["y"])', False),
+    ('b = {"x": input(), "y": 1}\n    eval(b.get(a))', True),
+    ("b = [1, input()]\n    for c in b:\n        eval(c)", True),
+    ("b = [1, 2]\n    for c in b:\n        eval(c)", False),
+    ("b = []\n    b.append(input())\n    eval(b[0])", True),
+    ("b = []\n    b.append(input())\n    eval(str(b))", True),
+    ("b = []\n    b.append(input())\n    eval(len(b))", False),
+    ("eval([input()])", True),
+]
+EDITED = [("resources.dl", RESOURCES), ("nothing.dl", NOTHING), ("taint.dl", TAINT)]
 
-@pytest.mark.parametrize(("program", "cases"), [("resources.dl", RESOURCES), ("nothing.dl", NOTHING)])
+
+@pytest.mark.parametrize(("program", "cases"), EDITED)
 def test_which_functions_are_judged(program: str, cases: list[tuple[str, bool]]) -> None:
     """Each body is found or left alone as the table says."""
     expected = [is_wrong for _, is_wrong in cases]
@@ -111,7 +131,7 @@ def test_imports_that_come_later_close_no_circle(text: str) -> None:
     assert len(found(analysis)) == 3
 
 
-@pytest.mark.parametrize(("program", "cases"), [("resources.dl", RESOURCES), ("nothing.dl", NOTHING)])
+@pytest.mark.parametrize(("program", "cases"), EDITED)
 def test_edits_are_followed(program: str, cases: list[tuple[str, bool]]) -> None:
     """After every edit the findings are those of a new analysis."""
     bodies = [body for body, _ in cases]
@@ -123,3 +143,30 @@ def test_edits_are_followed(program: str, cases: list[tuple[str, bool]]) -> None
     for text in texts[1:]:
         analysis.update({"a.py": text})
         assert found(analysis) == found(follow(program, {"a.py": text}))
+
+
+SHOP = """\
+class Shop:
+    def ask(self):
+        self.wish = input()
+        self.price = 1
+
+    def sell(self):
+        eval(self.wish)
+        eval(self.price)
+
+class Small(Shop):
+    def look(self):
+        eval(self.wish)
+
+class Other:
+    def look(self):
+        eval(self.wish)
+"""
+
+
+def test_taint_in_attributes_of_self() -> None:
+    """What a method stores is read by the other methods of the class and of those below it."""
+    analysis = follow("taint.dl", {"a.py": SHOP})
+
+    assert [each.span.line for each in analysis.findings() if each.span is not None] == [7, 12]
