@@ -5,7 +5,7 @@ import re
 
 from benchmarks.agreement.difference import DifferenceClass
 from benchmarks.agreement.finding import Finding
-from benchmarks.agreement.source import Source
+from benchmarks.agreement.source import Source, names_of
 
 
 def _has_text(source: Source, finding: Finding) -> bool:
@@ -118,7 +118,31 @@ def _is_not_read(source: Source, finding: Finding) -> bool:
     )
 
 
+def _is_bound_in_loop(source: Source, finding: Finding) -> bool:
+    loops = {
+        each
+        for node in source.nodes_at(finding)
+        for each in source.around(node)
+        if isinstance(each, ast.For | ast.AsyncFor | ast.While)
+    }
+    return any(
+        isinstance(node, ast.Name) and node.id == finding.name and isinstance(node.ctx, ast.Store)
+        for loop in loops
+        for node in ast.walk(loop)
+    )
+
+
+def _is_only_declared(source: Source, finding: Finding) -> bool:
+    return any(
+        isinstance(each, ast.AnnAssign) and each.value is None and finding.name in names_of(each.target)
+        for node in source.nodes_at(finding)
+        for each in ast.walk(source.scope(node))
+    )
+
+
 CLASSES = (
+    DifferenceClass("an earlier turn of the loop may have bound it", "unset", False, _is_bound_in_loop),
+    DifferenceClass("only declared, by an annotation", "unset", True, _is_only_declared),
     DifferenceClass("of a global name that is deleted", "unset", False, _is_deleted),
     DifferenceClass("the line reads an import that was renamed", "unset", False, _is_not_read),
     DifferenceClass("a star import; names.dl does not judge it", "unused_import", False, _is_star),

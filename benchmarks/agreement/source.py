@@ -110,9 +110,13 @@ class Source:
         )
 
     def is_bound_in_function(self, finding: Finding) -> bool:
-        """Say whether the function around a finding binds its name."""
-        scopes = {self.scope(node) for node in self.nodes_at(finding)}
-        return not any(isinstance(each, ast.Module) for each in scopes) and self.bindings(finding) > 0
+        """Say whether the function whose body a finding stands in binds its name."""
+        for node in self.nodes_at(finding):
+            scope, around = self.scope(node), set(self.around(node))
+            body = getattr(scope, "body", [])
+            if isinstance(scope, ast.Module) or not (isinstance(body, list) and around.intersection(body)):
+                return False
+        return self.bindings(finding) > 0
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
         """Yield the nodes that a node stands in, from the inside outwards."""
