@@ -8,7 +8,6 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.explain.blame.case import Faults, Pattern
-from tidelog.explain.blame.epoch_diff import EpochDiff, Rows
 from tidelog.explain.blame.ground import Ground
 from tidelog.explain.blame.suspects import Key
 from tidelog.explain.blame.wishes import SomeFaults
@@ -17,6 +16,7 @@ from tidelog.program.written_facts import read_pattern
 from tidelog.syntax import tree
 from tidelog.values import Codec
 from tidelog.views.delta import Delta, fact_count
+from tidelog.views.epoch_diff import EpochDiff, Rows
 from tidelog.views.fact_text import write_fact
 
 

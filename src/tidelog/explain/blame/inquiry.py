@@ -13,7 +13,6 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described, to_float, written
 from tidelog.explain.blame.answers import AskedFaults, Blame, InputChange, Repair
 from tidelog.explain.blame.case import Case, Faults
-from tidelog.explain.blame.epoch_diff import EpochDiff, find_epoch_diff
 from tidelog.explain.blame.faults import FaultFinder
 from tidelog.explain.blame.ground import Ground, by_relation, merged
 from tidelog.explain.blame.incremental import ProofBuilder
@@ -27,6 +26,7 @@ from tidelog.explain.port import Explained
 from tidelog.program.suggest import undeclared_relation
 from tidelog.progress import activity
 from tidelog.storage.kernel import Int64s
+from tidelog.views.epoch_diff import EpochDiff, find_epoch_diff
 
 # More faults than these have no proofs of their own.
 _MOST_PROOFS: Final = 20

@@ -19,7 +19,6 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError
-from tidelog.explain.blame.epoch_diff import EpochDiff, Rows, find_epoch_diff
 from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
@@ -31,6 +30,7 @@ from tidelog.source import Source, Span
 from tidelog.storage.kernel import Int64s
 from tidelog.syntax import print_node, tree
 from tidelog.values import Codec
+from tidelog.views.epoch_diff import EpochDiff, Rows, find_epoch_diff
 
 GUARD = "changed_rule"
 

@@ -8,7 +8,6 @@ import numpy as np
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.explain.blame.answers import Blame, Repair, Violation
-from tidelog.explain.blame.epoch_diff import EpochDiff, Rows
 from tidelog.explain.blame.faults import FaultFinder
 from tidelog.explain.blame.inquiry import blame, blame_in, inquire, repair, repair_in
 from tidelog.explain.blame.trial_engine import TrialEngine, make_trial_engine
@@ -20,6 +19,7 @@ from tidelog.storage.kernel import Int64s
 from tidelog.values import Codec, Fact
 from tidelog.views import Delta
 from tidelog.views.delta import fact_count
+from tidelog.views.epoch_diff import EpochDiff, Rows
 from tidelog.views.fact_text import write_fact
 
 
