@@ -16,6 +16,7 @@ python -m benchmarks agreement --lines 250000
 python -m benchmarks history --repo FOLDER
 python -m benchmarks editor --lines 50000 --edits 1000
 python -m benchmarks review --commits 300
+python -m benchmarks past --data DIR
 python -m benchmarks pipeline --users 50000 --json out.json
 python -m benchmarks recursion
 """
@@ -42,6 +43,8 @@ from benchmarks.history.command import add_arguments as add_history_arguments
 from benchmarks.history.command import run_history
 from benchmarks.joins.command import add_arguments as add_join_arguments
 from benchmarks.joins.command import run_joins
+from benchmarks.past import add_arguments as add_past_arguments
+from benchmarks.past import run_past
 from benchmarks.peers import PEERS
 from benchmarks.pipeline.command import add_arguments as add_pipeline_arguments
 from benchmarks.pipeline.command import run_pipeline
@@ -68,6 +71,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "epochs": run_epochs,
     "history": run_history,
     "joins": run_joins,
+    "past": run_past,
     "proofs": run_proofs,
     "review": run_reviews,
     "scale": run_scale,
@@ -207,6 +211,7 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
     add_thread_arguments(commands.add_parser("threads", help="measure threads, and what they cannot share"))
     add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
+    add_past_arguments(commands.add_parser("past", help="measure what old epochs cost"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))
     add_agreement_arguments(commands.add_parser("agreement", help="compare analyses with other tools"))

@@ -37,11 +37,13 @@ if TYPE_CHECKING:
     from tidelog.program.text import WrittenRule
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
+    from tidelog.session.epoch_view import EpochView
     from tidelog.session.prepare import read_program
     from tidelog.session.subscriptions import DeltaStream, Subscription
     from tidelog.session.transaction import Transaction
     from tidelog.values import Branch
     from tidelog.views import Answer, Delta, FactSet, FixedFacts, RelationDelta, RelationView
+    from tidelog.views.delta_between import DeltaBetween
 
 __version__ = "0.1.0"
 
@@ -54,9 +56,11 @@ __all__ = [
     "Change",
     "CheckedProof",
     "Delta",
+    "DeltaBetween",
     "DeltaStream",
     "Derivation",
     "Diagnostic",
+    "EpochView",
     "FactSet",
     "FixedFacts",
     "GroundAtom",
@@ -104,9 +108,11 @@ _HOMES: Final = {
     "Change": ("tidelog.session", "Change"),
     "CheckedProof": ("tidelog.explain.proofs.check", "CheckedProof"),
     "Delta": ("tidelog.views", "Delta"),
+    "DeltaBetween": ("tidelog.views.delta_between", "DeltaBetween"),
     "DeltaStream": ("tidelog.session.subscriptions", "DeltaStream"),
     "Derivation": ("tidelog.explain.proofs.derivation", "Derivation"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
+    "EpochView": ("tidelog.session.epoch_view", "EpochView"),
     "FactSet": ("tidelog.views", "FactSet"),
     "FixedFacts": ("tidelog.views", "FixedFacts"),
     "GroundAtom": ("tidelog.explain.proofs.atom", "GroundAtom"),

@@ -52,6 +52,8 @@ class OpenOptions:
     `max_update_share`: what share of a recompute's work an update may take before it is given up for one.
     `store`: a folder that keeps the program and its state. Where it holds a store already the session goes on
     from there: the program may be left out, and `facts` are not read again.
+    `keep_epochs`: how many epochs `db.history`, `db.at` and `db.diff` know, in a store too; by default the
+    last thousand, fewer if they change more than a million facts, and of a store those since its snapshot.
     `read_only`: see the last epoch of a store while another process writes to it.
     `provenance`: `"height"` lets `why` give proofs of minimal height: iterations are counted through strata,
     and kept so by every epoch. Another metric, `"nodes"` or a `Metric`, is minimised when a proof is asked
@@ -81,6 +83,7 @@ class OpenOptions:
     strategy: str = "auto"
     max_update_share: float = 0.2
     store: Path | str | None = None
+    keep_epochs: int | None = None
     read_only: bool = False
     provenance: "str | Metric | None" = None
     spark: object = None
@@ -145,6 +148,7 @@ class OpenOptions:
             "library_bits", self.library_bits, wanted, is_right=self.library_bits in (None, 32, 64)
         )
         arguments.path("store", self.store, is_optional=True)
+        arguments.whole("keep_epochs", self.keep_epochs, least=1, is_optional=True)
         arguments.flag("read_only", self.read_only)
         arguments.flag("profile", self.profile)
         metric = self.provenance

@@ -464,3 +464,18 @@ def test_a_proof_is_written_to_a_file_or_not_at_all(tidelog: Command, store: str
 
     assert status == 1
     assert "error[unwritable-file]" in errors
+
+
+def test_old_epochs_of_a_store_are_asked_about(tidelog: Command, store: str) -> None:
+    """`--keep-epochs` keeps deltas in the store, and `why --at` asks about an epoch as it was."""
+    Path("c.dl").write_text('-edge(1, "a").')
+    tidelog("apply", store, "c.dl", "--keep-epochs", "10")
+
+    _, then, _ = tidelog("why", store, "path(1, 'a')", "--at", "0")
+    _, now, _ = tidelog("why-not", store, "path(1, 'a')", "--at", "1")
+    status, _, gone = tidelog("why", store, "path(1, 'a')", "--at", "9")
+
+    assert 'edge(1, "a")  [input]' in then
+    assert "no such fact" in now
+    assert status == 1
+    assert "error[epoch-not-kept]" in gone

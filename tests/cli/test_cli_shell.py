@@ -399,3 +399,38 @@ def test_ctrl_c_interrupts_only_what_runs(tmp_path: Path) -> None:
     assert process.returncode == 0
     assert "interrupted: nothing has changed" in err
     assert "edge(x: number, y: number)  3,600" in out
+
+
+def test_old_epochs_are_asked_about_as_they_were(run: Run) -> None:
+    """`at` answers queries, facts and proofs of an epoch, and `diff` shows what leads to another."""
+    out, err = run(
+        "delete edge(2, 3)",
+        "at 0 path(1, x), x > 2",
+        "at 0 why path(1, 3)",
+        "at 1 whynot path(1, 3)",
+        "at 0 facts edge",
+        "diff 1 0 edge",
+        "diff 0 1",
+    )
+
+    assert err == ""
+    for part in (
+        "2 facts",
+        "path(1, 3)  [path#2",
+        "✗ edge(2, 3)",
+        "edge: 3 facts",
+        "+edge(2, 3).",
+        "-path(1, 4).",
+    ):
+        assert part in out
+
+
+@pytest.mark.parametrize(
+    "line", ["at 7 path(1, x)", "at path(1, x)", "diff 1", "at 0 facts nowhere", "diff 0 9"]
+)
+def test_mistakes_about_old_epochs_are_diagnostics(run: Run, line: str) -> None:
+    """An epoch that is not kept or not given, or an unknown relation, is told and the shell goes on."""
+    out, err = run(line, "path(3, x)")
+
+    assert "error[" in err
+    assert "4" in out

@@ -11,6 +11,7 @@ from tidelog import __version__
 from tidelog.cli.guard import guarded
 from tidelog.cli.lsp import lsp
 from tidelog.cli.parameters import (
+    AtEpoch,
     Epochs,
     Fact,
     FloatsChoice,
@@ -400,13 +401,14 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="With --all: at most this many.")
     ] = None,
+    epoch: AtEpoch = None,
     output_format: ProofFormat = ProofForm.TEXT,
     output: Output = None,
 ) -> None:
     """Tell why a fact holds: its proof, with the rules as they were written."""
     from tidelog.cli.why import WhyOptions, print_why  # noqa: PLC0415 - as above
 
-    print_why(WhyOptions(session, fact, output_format, depth, metric, show_all, limit, output))
+    print_why(WhyOptions(session, fact, output_format, depth, metric, show_all, limit, output, epoch))
 
 
 @app.command("why-not")
@@ -422,13 +424,15 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
     limit: Annotated[
         int, typer.Option("--limit", min=1, metavar="N", help="Near misses shown for each rule.")
     ] = 3,
+    epoch: AtEpoch = None,
     output_format: Format = OutputFormat.TEXT,
     output: Output = None,
 ) -> None:
     """Tell why a fact does not hold: how near each rule comes to deriving it."""
     from tidelog.cli.why import WhyOptions, print_why_not  # noqa: PLC0415 - as above
 
-    print_why_not(WhyOptions(session, fact, ProofForm(output_format), depth, limit=limit, output=output))
+    form = ProofForm(output_format)
+    print_why_not(WhyOptions(session, fact, form, depth, limit=limit, output=output, epoch=epoch))
 
 
 app.add_typer(pipeline_app, name="pipeline")

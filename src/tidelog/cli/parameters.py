@@ -94,6 +94,10 @@ ProofFormat = Annotated[ProofForm, typer.Option("--format", help="How to print."
 Output = Annotated[
     Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file; stdout without.")
 ]
+AtEpoch = Annotated[
+    int | None,
+    typer.Option("--at", min=0, metavar="N", help="Ask about an old epoch that is kept."),
+]
 NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
 
 

@@ -95,6 +95,10 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
             "--max-update-share", metavar="F", help="Share of a recompute's work that an update may take."
         ),
     ] = 0.2,
+    keep_epochs: Annotated[
+        int | None,
+        typer.Option("--keep-epochs", min=1, metavar="N", help="How many old epochs can be read."),
+    ] = None,
 ) -> "OpenOptions":
     """Return the options; without `-F` the facts are None, for whoever knows the program to say where."""
     from tidelog.engine.function_files import load_functions  # noqa: PLC0415 - starts quickly otherwise
@@ -117,6 +121,7 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
         strategy=strategy,
         max_update_share=max_update_share,
         store=store,
+        keep_epochs=keep_epochs,
     )
 
 
@@ -128,7 +133,7 @@ READING: Final = ("fact_dir", "functions", *_LIBRARIES, "include", "macro")
 READING_TREES: Final = tuple(name for name in READING if name != "library")
 _RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
 # How epochs are applied.
-EPOCHS: Final = ("strategy", "max_update_share")
+EPOCHS: Final = ("strategy", "max_update_share", "keep_epochs")
 
 
 def takes_options(
@@ -148,7 +153,7 @@ def takes_run(
 ) -> Command:
     """Return a command that runs a program once, on any engine, with those options and Soufflé's."""
     engines = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
-    shared = [_PARAMETERS[name] for name in ("store", *_RUNNING)]
+    shared = [_PARAMETERS[name] for name in ("store", "keep_epochs", *_RUNNING)]
     shared = [each.replace(annotation=engines) if each.name == "engine" else each for each in shared]
     others = parameters()
     names = {each.name for each in others}

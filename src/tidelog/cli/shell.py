@@ -15,6 +15,7 @@ from tidelog.cli.sessions import SessionOptions, open_target
 from tidelog.cli.shell_blame import BlameCommands
 from tidelog.cli.shell_help import help_for
 from tidelog.cli.shell_output import ShellOutput, mistake, say
+from tidelog.cli.shell_past import PastCommands
 from tidelog.cli.shell_proofs import ProofCommands
 from tidelog.cli.start import spare_pandas
 from tidelog.errors import Diagnostic, TidelogError
@@ -69,6 +70,7 @@ class Shell:
         self._commands: dict[str, Callable[[str], None]] = {
             **proofs.commands,
             **BlameCommands(session, self._print).commands,
+            **PastCommands(session, self._output, proofs).commands,
             **self._output.commands,
             ".read": self._read,
             "explain": self._explain,

@@ -45,6 +45,13 @@ _SECTIONS: Final[tuple[tuple[str, tuple[tuple[str, str], ...]], ...]] = (
         ),
     ),
     (
+        "Old epochs",
+        (
+            ("at 3 path(1, x)", "ask about epoch 3; also `at 3 facts path`, `at 3 why ...` and `whynot`"),
+            ("diff 3 9 [path]", "show what leads from epoch 3 to epoch 9, all of it or one relation"),
+        ),
+    ),
+    (
         "Blame",
         (
             ("blame path(1, 3)", "name the changes that brought a fact, or with `!` took it away"),

@@ -13,6 +13,7 @@ from tidelog.explain.proofs.proof import Proof
 from tidelog.program.suggest import did_you_mean
 from tidelog.program.written_facts import literal_value
 from tidelog.session import Session
+from tidelog.session.reader import EpochReader
 from tidelog.syntax import parse_atom
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
@@ -51,10 +52,18 @@ class ProofCommands:
         }
 
     def _why(self, text: str) -> None:
-        say(self._session.why(_fact(text), depth=self._depth).text(_width()))
+        self.why(self._session, text)
 
     def _why_not(self, text: str) -> None:
-        say(self._session.why_not(_fact(text), depth=self._refutation_depth).text(_width()))
+        self.why_not(self._session, text)
+
+    def why(self, reader: EpochReader, text: str) -> None:
+        """Show the proof that a fact has in an epoch."""
+        say(reader.why(_fact(text), depth=self._depth).text(_width()))
+
+    def why_not(self, reader: EpochReader, text: str) -> None:
+        """Show what each rule lacks for a fact in an epoch."""
+        say(reader.why_not(_fact(text), depth=self._refutation_depth).text(_width()))
 
     def _set_depth(self, text: str) -> None:
         if text.isdecimal() and int(text) > 0:

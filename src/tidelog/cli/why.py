@@ -10,6 +10,8 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments
 from tidelog.explain.proofs.proof import Proof
+from tidelog.session import Session
+from tidelog.session.reader import EpochReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +26,11 @@ class WhyOptions:
     shows_all: bool = False
     limit: int | None = None
     output: Path | None = None
+    epoch: int | None = None
+
+    def reader(self, session: Session) -> EpochReader:
+        """Return what is asked: the session, or an old epoch of it."""
+        return session if self.epoch is None else session.at(self.epoch)
 
 
 def print_why(options: WhyOptions) -> None:
@@ -34,13 +41,13 @@ def print_why(options: WhyOptions) -> None:
             if options.form not in {ProofForm.TEXT, ProofForm.JSON}:
                 raise TidelogError([_one_proof(options.form)])
             _refuse("--metric", options.metric, "`--all` prints every derivation, not the smallest")
-            proofs = session.why_all(options.fact, limit=options.limit, depth=options.depth)
+            proofs = options.reader(session).why_all(options.fact, limit=options.limit, depth=options.depth)
             texts = [_formed(proof, options.form) for proof in proofs]
             is_json = options.form is ProofForm.JSON
             write_result(f"[{', '.join(texts)}]" if is_json else "\n\n".join(texts), options.output)
             return
         _refuse("--limit", options.limit, "it is for `--all`")
-        proof = session.why(options.fact, depth=options.depth, metric=options.metric)
+        proof = options.reader(session).why(options.fact, depth=options.depth, metric=options.metric)
         write_result(_formed(proof, options.form), options.output)
 
 
@@ -49,7 +56,7 @@ def print_why_not(options: WhyOptions) -> None:
     spare_pandas()
     with open_target(options.session) as session:
         limit = 3 if options.limit is None else options.limit
-        refutation = session.why_not(options.fact, depth=options.depth or 1, limit=limit)
+        refutation = options.reader(session).why_not(options.fact, depth=options.depth or 1, limit=limit)
         write_result(formed(refutation, OutputFormat(options.form)), options.output)
 
 

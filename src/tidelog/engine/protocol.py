@@ -72,18 +72,8 @@ class SilentObserver:
         """Do nothing."""
 
 
-class Engine(Protocol):
-    """Runs one program over facts in columns of codes.
-
-    The order of facts is not specified; a relation is a set. `insert` adds input facts before `evaluate`
-    (duplicates are fine). After `evaluate`, `facts` and `match` read every relation.
-    """
-
-    def insert(self, relation: str, columns: Columns) -> None:
-        """Insert input facts, one array of codes per column, all of one length."""
-
-    def evaluate(self, observer: Observer) -> RunStatistics:
-        """Evaluate every derived relation to its fixpoint."""
+class FactReader(Protocol):
+    """Reads the facts of one epoch in codes; their order is not specified, a relation is a set."""
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""
@@ -93,3 +83,17 @@ class Engine(Protocol):
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
+
+
+class Engine(FactReader, Protocol):
+    """Runs one program over facts in columns of codes.
+
+    `insert` adds input facts before `evaluate`
+    (duplicates are fine). After `evaluate`, `facts` and `match` read every relation.
+    """
+
+    def insert(self, relation: str, columns: Columns) -> None:
+        """Insert input facts, one array of codes per column, all of one length."""
+
+    def evaluate(self, observer: Observer) -> RunStatistics:
+        """Evaluate every derived relation to its fixpoint."""

@@ -19,6 +19,7 @@ from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
 from tidelog.session.engines import EngineHandle, EngineKind
+from tidelog.session.kept_epochs import kept_epochs
 from tidelog.session.mistakes import APART, CLOSED
 from tidelog.session.pending import PendingEpoch
 from tidelog.session.prepare import Prepared, Request
@@ -49,7 +50,7 @@ class Epochs:
         history: History | None = None,
     ) -> None:
         self.lock = threading.RLock()
-        self.history = History() if history is None else history
+        self.history = History(prepared.request.options.keep_epochs) if history is None else history
         self._prepared = prepared
         self._handle = handle
         self._run_warnings = handle.codec.warnings
@@ -232,7 +233,11 @@ class Epochs:
             self._store.inputs = tuple(self._prepared.inputs)
             kind = self._handle.kind
             program = kind.passes(self.program)
-            self._store.snapshot(self._handle.engine.export_state(), program, fingerprint(program, kind))
+            keeps = self._store.keep_epochs is not None
+            kept = kept_epochs(self.history, self._store.kept_until) if keeps else None
+            self._store.snapshot(
+                self._handle.engine.export_state(), program, fingerprint(program, kind), kept
+            )
 
     def close(self) -> None:
         """Release the store and all facts; only the program and its text can be asked for."""

@@ -15,6 +15,7 @@ from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
 from tidelog.session.engines import EngineHandle, EngineKind, find_engine
 from tidelog.session.epochs import Epochs, fingerprint
+from tidelog.session.kept_epochs import recall_epochs
 from tidelog.session.load import load_facts
 from tidelog.session.mistakes import BY_NAME, NO_PROGRAM
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text, read_text
@@ -126,6 +127,7 @@ def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     store = None
     if options.store_folder is not None:
         store = Store.create(options.store_folder, prepared.text.sources, codec, inputs=prepared.inputs)
+        store.keep_epochs = options.keep_epochs
     try:
         with recorder.phase("load"):
             engine = kind.maintain(kind.passes(program), codec, options.settings, prepared.functions)
@@ -188,8 +190,11 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
                     engine.insert(name, [column[relation.is_input] for column in relation.columns])
             engine.evaluate(recorder)
     handle = EngineHandle(kind, codec, engine, request.options.settings, recorder.observer)
-    history = History()
+    if request.options.keep_epochs is not None:
+        store.keep_epochs = request.options.keep_epochs
+    history = History(store.keep_epochs)
     history.note_text(0, prepared.text)
+    recall_epochs(loaded.past, history, prepared, codec)
     with recorder.phase("evaluate"):
         for epoch in loaded.epochs:
             _check_inputs(epoch, prepared, handle, store.path)

@@ -1,10 +1,9 @@
 """The object a user holds: a program, its facts, and everything derived from them."""
 
-from collections.abc import Callable, Iterator, Mapping
-from functools import cached_property
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Literal, NoReturn, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, NoReturn, Self, TypeVar
 
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.recorder import SessionRecorder, SessionStatistics
@@ -22,37 +21,31 @@ from tidelog.explain.blame.wishes import (
 )
 from tidelog.explain.guards.guards import Guard, Guards, read_guards
 from tidelog.io.html import relations_html
-from tidelog.program.nodes import Program
 from tidelog.program.suggest import undeclared_relation
-from tidelog.program.text import SomeRules, WrittenRule
+from tidelog.program.text import SomeRules
 from tidelog.progress import activity
 from tidelog.session import mistakes
 from tidelog.session.changes import SomeFacts
+from tidelog.session.epoch_view import EpochView, delta_between
 from tidelog.session.epochs import Epochs
+from tidelog.session.past_epochs import PastEpochs
 from tidelog.session.pending import AnyChanges, Functions, PendingEpoch, SomeText
+from tidelog.session.reader import EpochReader
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
-from tidelog.views import Answer, Delta, RelationView, Snapshot, answer_query
-from tidelog.views.virtual import VirtualView, virtual_relation
+from tidelog.views import Delta
+from tidelog.views.delta_between import DeltaBetween
 from tidelog.views.write import write_outputs
 
 if TYPE_CHECKING:
     # Loaded by the first question: a session that is never asked starts without proofs.
     from tidelog.explain.blame.answers import Blame, Repair
-    from tidelog.explain.proofs.asked import AskedFact
-    from tidelog.explain.proofs.atom import GroundAtom
-    from tidelog.explain.proofs.guided import GuidedRefutation
-    from tidelog.explain.proofs.metric import Metric
-    from tidelog.explain.proofs.proof import Proof
-    from tidelog.explain.proofs.refutation import Refutation
-    from tidelog.explain.proofs.semiring import Semiring
-    from tidelog.explain.proofs.service import ProofService
     from tidelog.profile.profile import Profile
 
 T = TypeVar("T")
 
 
-class Session:
+class Session(EpochReader):
     """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer, `db.apply(...)` a delta.
 
     Made by `tidelog.open`; usable as a context manager, after which it holds nothing. Several
@@ -60,6 +53,7 @@ class Session:
     """
 
     def __init__(self, epochs: Epochs, recorder: SessionRecorder) -> None:
+        super().__init__(epochs, epochs.request.options.provenance)
         self._epochs = epochs
         self._recorder = recorder
         self._maintenance = epochs.request.options.maintenance
@@ -70,43 +64,9 @@ class Session:
     # --- what is known -------------------------------------------------------------------------
 
     @property
-    def program(self) -> Program:
-        """Return the checked program."""
-        return self._epochs.program
-
-    @property
-    def epoch(self) -> int:
-        """Return the number of the present epoch; evaluating the program was epoch 0."""
-        return self._epochs.epoch
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """Return what is known, for tools that work on codes."""
-        return self._epochs.snapshot
-
-    @property
-    def relations(self) -> tuple[str, ...]:
-        """Return the names of all relations."""
-        return tuple(self.program.relations)
-
-    @property
     def inputs(self) -> tuple[str, ...]:
         """Return the names of the relations whose facts may be inserted and deleted."""
         return tuple(name for name in self.relations if name in self._epochs.changeable)
-
-    @property
-    def schema(self) -> dict[str, dict[str, str]]:
-        """Return the columns of every relation with their types: `{"edge": {"x": "number"}}`."""
-        relations = self.program.relations
-        return {
-            name: {column.name: column.type for column in relation.columns}
-            for name, relation in relations.items()
-        }
-
-    @property
-    def rules(self) -> tuple[WrittenRule, ...]:
-        """Return the rules as they were written, each with its id, text and span."""
-        return self._epochs.text.rules
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
@@ -117,46 +77,6 @@ class Session:
     def statistics(self) -> SessionStatistics:
         """Return what the session took: seconds per phase, and every stratum's numbers."""
         return self._recorder.statistics()
-
-    def __getitem__(self, name: str) -> RelationView:
-        snapshot = self.snapshot
-        if name not in self:
-            raise TidelogError([undeclared_relation(name, self.relations, is_asked=True)])
-        virtual = virtual_relation(name, snapshot.program)
-        if virtual is not None:
-            return VirtualView(*virtual, lambda: self.snapshot)
-        return RelationView(snapshot.program.relations[name], lambda: self.snapshot)
-
-    def __contains__(self, name: object) -> bool:
-        """Say whether `db[name]` is a relation; virtual ones are not iterated over, but they are there."""
-        if not isinstance(name, str):
-            return False
-        return name in self.program.relations or virtual_relation(name, self.program) is not None
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.program.relations)
-
-    def __len__(self) -> int:
-        return len(self.program.relations)
-
-    def query(self, text: str, /, *others: object, **values: object) -> Answer:
-        """Return the bindings of the query's variables, in the order they first occur.
-
-        A query is one atom or a whole body, with strings in single or double quotes:
-
-            db.query("path(1, x)")
-            db.query("edge(x, y), !edge(y, x), x < 10")
-
-        A name after `$` stands for the value given under that name, whatever characters it has:
-
-            db.query("path($start, x)", start=name)
-        """
-        with Arguments() as arguments:
-            arguments.text("text", text)
-            if others:
-                arguments.diagnostics.append(mistakes.VALUES_BY_NAME)
-        with self._epochs.lock:
-            return answer_query(text, self.snapshot, values)
 
     def explain(self) -> str:
         """Return the plan as text: for each stratum its rules as algebra, operators and indexes.
@@ -194,6 +114,33 @@ class Session:
         """
         with self._epochs.lock:
             return self._epochs.history.deltas
+
+    def at(self, epoch: int) -> EpochView:
+        """Return an epoch as it was: its relations, queries, proofs, and its rules.
+
+        Any epoch that the history leads back to can be read, and stays readable as the session goes on, as
+        long as it is kept. `tidelog.open(..., keep_epochs=N)` says how many are.
+
+            db.at(3)["path"]
+            db.at(3).why("path(1, 3)")
+        """
+        with Arguments() as arguments:
+            arguments.whole("epoch", epoch, least=0)
+        with self._epochs.lock:
+            self._check_open()
+            return EpochView(PastEpochs(self._epochs, int(epoch)), self._provenance)
+
+    def diff(self, before: int, after: int) -> DeltaBetween:
+        """Return the delta that leads from one epoch to another, earlier or later.
+
+        db.diff(3, 9)["path"].inserted
+        """
+        with Arguments() as arguments:
+            arguments.whole("before", before, least=0)
+            arguments.whole("after", after, least=0)
+        with self._epochs.lock:
+            self._check_open()
+            return delta_between(self._epochs, int(before), int(after))
 
     def apply(  # noqa: PLR0913 - each is a choice of its own, all have a default
         self,
@@ -324,112 +271,7 @@ class Session:
         self._check_open()
         return self._subscriptions.stream(bound)
 
-    # --- explanations ------------------------------------------------------------------------------
-
-    @cached_property
-    def proofs(self) -> "ProofService":
-        """Return the rules as written and the facts of the present epoch, for tools that explain."""
-        from tidelog.explain.proofs.service import ProofService  # noqa: PLC0415 - see above
-
-        return ProofService(self._epochs, self._epochs.request.options.provenance)
-
-    def why(
-        self, fact: "AskedFact", *, depth: int | None = None, metric: "Metric | str | None" = None
-    ) -> "Proof":
-        """Return why a fact holds: a proof, found step by step as it is looked at.
-
-        `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`
-        or a `Metric`.
-
-            print(db.why("alias('userSession', 'ins')"))
-            db.why(("path", (1, 3)), metric="height")
-        """
-        from tidelog.explain.proofs.arguments import check_why  # noqa: PLC0415 - see above
-
-        check_why(depth, metric)
-        with self._epochs.lock:
-            self._check_open()
-            return self.proofs.why(fact, metric).with_depth(depth)
-
-    def why_all(
-        self, fact: "AskedFact", *, limit: int | None = None, depth: int | None = None
-    ) -> "list[Proof]":
-        """Return proofs of a fact that begin with different derivations, at most `limit`."""
-        from tidelog.explain.proofs.arguments import check_numbers  # noqa: PLC0415 - see above
-
-        check_numbers(depth, limit)
-        with self._epochs.lock:
-            self._check_open()
-            return [proof.with_depth(depth) for proof in self.proofs.all_proofs(fact, limit)]
-
-    @overload
-    def annotate(
-        self,
-        fact: "AskedFact",
-        semiring: "Semiring[T]",
-        *,
-        leaf: "Callable[[GroundAtom], T] | None" = None,
-        cycles: Literal["refuse", "levels"] = "refuse",
-    ) -> T: ...
-
-    @overload
-    def annotate(
-        self,
-        fact: "AskedFact",
-        semiring: Literal["count", "boolean", "tropical"],
-        *,
-        leaf: "Callable[[GroundAtom], object] | None" = None,
-        cycles: Literal["refuse", "levels"] = "refuse",
-    ) -> float: ...
-
-    def annotate(
-        self,
-        fact: "AskedFact",
-        semiring: "Semiring[T] | str",
-        *,
-        leaf: "Callable[[GroundAtom], T] | None" = None,
-        cycles: Literal["refuse", "levels"] = "refuse",
-    ) -> object:
-        """Return the annotation of a fact over all its proofs.
-
-        The semiring is `"count"`, `"boolean"`, `"tropical"` or a `Semiring`; `leaf` annotates input facts.
-        With `cycles="levels"` only derivations from smaller levels count, of which there are finitely many.
-
-            db.annotate("path(1, 3)", "count")
-        """
-        from tidelog.explain.proofs.arguments import check_annotate  # noqa: PLC0415 - see above
-        from tidelog.explain.proofs.semiring import named_semiring  # noqa: PLC0415 - see above
-
-        check_annotate(semiring, leaf, cycles)
-        chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
-        with self._epochs.lock:
-            self._check_open()
-            return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
-
-    @overload
-    def why_not(self, fact: "AskedFact", *, depth: int = 1, limit: int = 3) -> "Refutation": ...
-
-    @overload
-    def why_not(self, fact: "AskedFact", *, guided: Literal[True]) -> "GuidedRefutation": ...
-
-    def why_not(
-        self, fact: "AskedFact", *, depth: int = 1, limit: int = 3, guided: bool = False
-    ) -> "Refutation | GuidedRefutation":
-        """Return why a fact does not hold: for each rule, how near it comes to deriving the fact.
-
-        Each near miss has values for the rule's variables and says of every literal whether it
-        holds; there are at most `limit` for each rule. Down to `depth` the missing facts are asked
-        about in turn. With `guided` you choose the rule and the values.
-
-            print(db.why_not("vpt('userSession', 'L4')"))
-            db.why_not("vpt('userSession', 'L4')", guided=True).choose(2).bind(Var2="ins").literals
-        """
-        from tidelog.explain.proofs.arguments import check_why_not  # noqa: PLC0415 - see above
-
-        check_why_not(depth=depth, limit=limit, guided=guided)
-        with self._epochs.lock:
-            self._check_open()
-            return self.proofs.guide(fact) if guided else self.proofs.why_not(fact, depth, limit)
+    # --- blame ---------------------------------------------------------------------------------------
 
     def blame(
         self,
@@ -592,6 +434,3 @@ class Session:
         # Without the lock: a callback may wait for another thread that uses the session.
         self._subscriptions.tell()
         return delta
-
-    def _check_open(self) -> None:
-        _ = self.snapshot

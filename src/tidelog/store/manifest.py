@@ -35,7 +35,7 @@ class StoreManifest:
     """A snapshot: the program, the epoch, and the files with the state of that epoch.
 
     `fingerprint` stands for the rules as the engine ran them, so that annotations that another
-    plan would not give are told from good ones.
+    plan would not give are told from good ones. `past` has old epochs, as many as `keep_epochs` says.
     """
 
     generation: int
@@ -48,11 +48,13 @@ class StoreManifest:
     relations: Mapping[str, StoredFile]
     symbols: tuple[StoredFile, ...]
     records: tuple[StoredFile, ...]
+    keep_epochs: int | None = None
+    past: tuple[StoredFile, ...] = ()
 
     @property
     def files(self) -> tuple[StoredFile, ...]:
         """Return all files but the log."""
-        return (*self.relations.values(), *self.symbols, *self.records)
+        return (*self.relations.values(), *self.symbols, *self.records, *self.past)
 
     @property
     def size_bytes(self) -> int:
@@ -110,4 +112,7 @@ def _from_json(inner: Mapping[str, Any]) -> StoreManifest:
         {name: StoredFile(**each) for name, each in inner["relations"].items()},
         tuple(StoredFile(**each) for each in inner["symbols"]),
         tuple(StoredFile(**each) for each in inner["records"]),
+        # Manifests of earlier versions say nothing of old epochs.
+        inner.get("keep_epochs"),
+        tuple(StoredFile(**each) for each in inner.get("past", ())),
     )

@@ -15,6 +15,7 @@ from tidelog.program.nodes import Program
 from tidelog.progress import activity
 from tidelog.store import mistakes, relation_file
 from tidelog.store.growth import KnownCodes
+from tidelog.store.kept_epochs import KeptEpochs, last_epoch, read_kept_epochs, write_kept_epochs
 from tidelog.store.manifest import StoredFile, StoreManifest
 from tidelog.store.sync import digest, sync_folder
 from tidelog.values import Codec
@@ -136,7 +137,14 @@ def delete_unnamed(folder: Path, manifest: StoreManifest | None) -> None:
 
 
 def _own_files(folder: Path) -> Iterator[Path]:
-    for pattern in ("log.*", "symbols.*.parquet", "records.*.parquet", "*.new", f"{_RELATIONS}/*.parquet"):
+    for pattern in (
+        "log.*",
+        "symbols.*.parquet",
+        "records.*.parquet",
+        "past.*",
+        "*.new",
+        f"{_RELATIONS}/*.parquet",
+    ):
         yield from folder.glob(pattern)
 
 
@@ -162,6 +170,36 @@ def _write_records(
     file = f"records.{generation}.parquet"
     checksum, count = relation_file.write_records(folder / file, first, codec)
     return (*pieces, StoredFile(file, (folder / file).stat().st_size, checksum.hex(), count))
+
+
+def write_past(
+    folder: Path, generation: int, kept: KeptEpochs | None, before: StoreManifest | None, oldest: int
+) -> tuple[StoredFile, ...]:
+    """Write epochs that are in no file yet; return the files with epochs from the oldest one on.
+
+    `kept` has all epochs that are known where `kept_until` says 0.
+    """
+    if kept is None:
+        return ()
+    pieces = before.past if before is not None and kept_until(before) else ()
+    pieces = tuple(piece for piece in pieces if last_epoch(piece) >= oldest)
+    if not kept.epochs:
+        return pieces
+    return (*pieces, write_kept_epochs(folder, f"past.{generation}", kept))
+
+
+def kept_until(manifest: StoreManifest | None) -> int:
+    """Return the last epoch in the files of old epochs; 0 if they are to be written again as one."""
+    past = manifest.past if manifest is not None else ()
+    return last_epoch(past[-1]) if 0 < len(past) < _MOST_PIECES else 0
+
+
+def read_past(folder: Path, manifest: StoreManifest, handles: Mapping[str, int]) -> tuple[KeptEpochs, ...]:
+    """Return the old epochs of a snapshot, file by file."""
+    return tuple(
+        read_kept_epochs(read_checked(folder / file.file, handles[file.file], file).to_pybytes())
+        for file in manifest.past
+    )
 
 
 def _kept_pieces(pieces: tuple[StoredFile, ...]) -> tuple[StoredFile, ...]:

@@ -15,10 +15,20 @@ from tidelog.source import Source
 from tidelog.store import mistakes
 from tidelog.store.entries import ChangeEntry, CommitEntry
 from tidelog.store.growth import Growth, KnownCodes
+from tidelog.store.kept_epochs import KeptEpochs
 from tidelog.store.lock import Lock
 from tidelog.store.log import Log, LogContent, LoggedEpoch, read_log
 from tidelog.store.manifest import NAME, StoreManifest, read_manifest, write_manifest
-from tidelog.store.snapshot import NUMBERS, delete_unnamed, read_dictionaries, read_state, write_snapshot
+from tidelog.store.snapshot import (
+    NUMBERS,
+    delete_unnamed,
+    kept_until,
+    read_dictionaries,
+    read_past,
+    read_state,
+    write_past,
+    write_snapshot,
+)
 from tidelog.values import Codec
 
 _LOCK: Final = "lock"
@@ -35,12 +45,13 @@ _TRIES: Final = 20
 class Loaded:
     """What `load` gives: a state, and the epochs that lead from it to the last committed one.
 
-    `fingerprint` is the one that was given with the state.
+    `fingerprint` is the one that was given with the state. `past` are epochs before it.
     """
 
     state: EngineState
     fingerprint: str
     epochs: tuple[LoggedEpoch, ...]
+    past: tuple[KeptEpochs, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +101,8 @@ class Store:
         self.sources: tuple[Source, ...] = ()
         self.snapshot_sources: tuple[Source, ...] = ()
         self.inputs: tuple[str, ...] = ()
+        # How many old epochs snapshots keep; None for none.
+        self.keep_epochs: int | None = None
         self.epoch = 0
         self._lock = lock
         self._manifest: StoreManifest | None = None
@@ -173,8 +186,9 @@ class Store:
             epoch.commit.growth.add_to(codec)
         self._codec, self._known = codec, KnownCodes.by(codec)
         state = read_state(self.path, self._manifest, self._handles)
+        past = read_past(self.path, self._manifest, self._handles)
         self._close_handles()
-        return Loaded(state, self._manifest.fingerprint, self._content.epochs)
+        return Loaded(state, self._manifest.fingerprint, self._content.epochs, past)
 
     @property
     def is_read_only(self) -> bool:
@@ -245,8 +259,15 @@ class Store:
             or self._log.size_bytes > self._patience * log_bytes
         )
 
-    def snapshot(self, state: EngineState, program: Program, fingerprint: str) -> None:
-        """Write the state of the present epoch, and start an empty log.
+    @property
+    def kept_until(self) -> int:
+        """Return the last epoch that snapshots have kept already; the next one needs those after it."""
+        return kept_until(self._manifest)
+
+    def snapshot(
+        self, state: EngineState, program: Program, fingerprint: str, kept: KeptEpochs | None = None
+    ) -> None:
+        """Write the state of the present epoch and the epochs since `kept_until`, and start an empty log.
 
         Until all is on the disk the old snapshot and log stay the store's; if this raises they
         still are.
@@ -262,6 +283,8 @@ class Store:
         try:
             log = Log.create(self.path / f"log.{generation}", generation, self.epoch)
             files = write_snapshot(self.path, generation, state, program, self._codec, before)
+            oldest = self.epoch - (self.keep_epochs or 0) + 1
+            past = write_past(self.path, generation, kept, before, oldest)
             manifest = StoreManifest(
                 generation,
                 self.epoch,
@@ -273,6 +296,8 @@ class Store:
                 files.relations,
                 files.symbols,
                 files.records,
+                self.keep_epochs,
+                past,
             )
             write_manifest(self.path, manifest)
             self._switch(manifest, log, begun)
@@ -363,6 +388,7 @@ class Store:
                 continue
             self._manifest, self._content = manifest, content
             self.sources, self.inputs = manifest.sources, manifest.inputs
+            self.keep_epochs = manifest.keep_epochs
             self.snapshot_sources = manifest.sources
             self.epoch = content.epochs[-1].change.epoch if content.epochs else manifest.epoch
             for epoch in content.epochs:
@@ -413,6 +439,6 @@ def _is_free(path: Path) -> bool:
     """Say whether a folder holds nothing but what an interrupted `create` left there."""
     return path.is_dir() and all(
         each.name in {_LOCK, "relations", f"{NAME}.new"}
-        or each.name.split(".")[0] in {"log", "symbols", "records"}
+        or each.name.split(".")[0] in {"log", "symbols", "records", "past"}
         for each in path.iterdir()
     )

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 Sides = tuple[Sequence[Codes], Sequence[Codes]]
 T = TypeVar("T")
 
+# With fewer facts than these, the objects around the codes take more room than the codes.
+_MANY_FACTS: Final = 64
+
 
 class RelationDelta:
     """The facts of one relation that were inserted and those that were deleted.
@@ -169,13 +172,21 @@ class RelationDeltas(Mapping[str, RelationDelta]):
         """Return how many facts were deleted, over all relations."""
         return sum(fact_count(deleted) for _, deleted in self._sides.values())
 
+    def narrow(self) -> None:
+        """Keep the codes of many facts in 32 bits, where they fit: for deltas that are kept for long."""
+        self._sides = {
+            name: (_narrowed(inserted), _narrowed(deleted))
+            for name, (inserted, deleted) in self._sides.items()
+        }
+
     def sides(self, name: str) -> Sides:
         """Return the codes of the facts inserted and deleted; nothing for a name that is not known."""
         found = virtual_relation(name, self._program) if isinstance(name, str) else None
         if not isinstance(name, str):
             return (), ()
         if found is None:
-            return self._sides.get(name, ((), ()))
+            inserted, deleted = self._sides.get(name, ((), ()))
+            return _widened(inserted), _widened(deleted)
         return virtual_sides(self.sides(found[0].among), self.sides(found[0].missing))
 
     def _facts(self, relation: Relation, columns: Sequence[Codes]) -> FixedFacts:
@@ -287,6 +298,18 @@ class Delta(RelationDeltas):
 def fact_count(columns: Sequence[Codes]) -> int:
     """Return the number of facts in columns of codes as an epoch has them."""
     return len(columns[0]) if columns else 0
+
+
+def _narrowed(columns: Sequence[Codes]) -> Sequence[Codes]:
+    """Return the codes in 32 bits if that is worth it and all of them fit."""
+    if fact_count(columns) < _MANY_FACTS:
+        return columns
+    is_narrow = all(column.min() >= -(1 << 31) and column.max() < 1 << 31 for column in columns)
+    return [column.astype(np.int32) for column in columns] if is_narrow else columns
+
+
+def _widened(columns: Sequence[Codes]) -> Sequence[Codes]:
+    return [column.astype(np.int64, copy=False) for column in columns]
 
 
 def _common(one: Sequence[Codes], other: Sequence[Codes]) -> int:

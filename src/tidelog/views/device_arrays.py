@@ -4,7 +4,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tidelog.engine.protocol import Engine
+from tidelog.engine.protocol import FactReader
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Kind
@@ -12,7 +12,7 @@ from tidelog.values import Codec, Kind
 _TYPES: Final = {Kind.NUMBER: np.int64, Kind.UNSIGNED: np.uint64, Kind.FLOAT: np.float64}
 
 
-def device_arrays(engine: Engine, relation: Relation, codec: Codec) -> dict[str, Any]:
+def device_arrays(engine: FactReader, relation: Relation, codec: Codec) -> dict[str, Any]:
     """Return the columns of a relation on the device where the engine has them, else copied to it."""
     kinds = {column.name: codec.resolve(column.type).kind for column in relation.columns}
     others = [name for name, kind in kinds.items() if kind not in _TYPES]

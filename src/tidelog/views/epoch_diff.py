@@ -9,7 +9,7 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
 from tidelog.program.text import ProgramText
 from tidelog.storage.kernel import Int64s
-from tidelog.views.delta import RelationDeltas, Sides, fact_count
+from tidelog.views.delta import Delta, RelationDeltas, Sides, fact_count
 from tidelog.views.history import History
 
 Rows = Mapping[str, Int64s]
@@ -35,10 +35,7 @@ class EpochDiff:
 
 def find_epoch_diff(history: History, before: int, after: int, now: int) -> EpochDiff:
     """Return what differs; a mistake if the session does not know these epochs any more."""
-    deltas = [delta for delta in history.deltas if before < delta.epoch <= after]
-    if not 0 <= before <= after <= now or len(deltas) != after - before:
-        known = [delta.epoch for delta in history.deltas]
-        raise TidelogError([_unknown(before, after, known)])
+    deltas = find_deltas(history, before, after, now)
     inserted, deleted = _net(deltas)
     inputs_inserted, inputs_deleted = _net([delta.changes for delta in deltas])
     return EpochDiff(
@@ -53,23 +50,57 @@ def find_epoch_diff(history: History, before: int, after: int, now: int) -> Epoc
     )
 
 
+def find_deltas(history: History, before: int, after: int, now: int) -> list[Delta]:
+    """Return the deltas that lead from one epoch to a later one; a mistake if they are not all known."""
+    deltas = [delta for delta in history.deltas if before < delta.epoch <= after]
+    if not 0 <= before <= after <= now or len(deltas) != after - before:
+        known = [delta.epoch for delta in history.deltas]
+        raise TidelogError([_unknown(before, after, known)])
+    return deltas
+
+
 def _net(deltas: Sequence[RelationDeltas]) -> tuple[dict[str, Int64s], dict[str, Int64s]]:
     """Return the facts that all deltas together insert and delete."""
     inserted: dict[str, Int64s] = {}
     deleted: dict[str, Int64s] = {}
     for name in dict.fromkeys(name for delta in deltas for name in delta):
-        rows, diffs = _signed([delta.sides(name) for delta in deltas])
-        # A relation without columns tells by one array whether its fact is meant.
-        rows = rows[:, : max(len(delta[name].inserted.columns) for delta in deltas if name in delta)]
-        if len(deltas) > 1 and rows.shape[1]:
-            rows, places = np.unique(rows, axis=0, return_inverse=True)
-            diffs = np.bincount(places.ravel(), weights=diffs, minlength=len(rows)).astype(np.int64)
-        elif len(deltas) > 1:
-            rows, diffs = rows[:1], np.array([diffs.sum()])
-        for side, is_in in ((inserted, diffs > 0), (deleted, diffs < 0)):
-            if is_in.any():
-                side[name] = rows[is_in]
+        added, removed = net_rows(name, deltas)
+        if len(added):
+            inserted[name] = added
+        if len(removed):
+            deleted[name] = removed
     return inserted, deleted
+
+
+def net_rows(name: str, deltas: Sequence[RelationDeltas]) -> tuple[Int64s, Int64s]:
+    """Return the facts of one relation that deltas together insert and delete, as rows of codes.
+
+    The rows of a relation without columns have no columns either; there is one if its fact is meant.
+    """
+    changed = [delta for delta in deltas if name in delta]
+    if not changed:
+        none = np.zeros((0, 0), np.int64)
+        return none, none
+    rows, diffs = _signed([delta.sides(name) for delta in changed])
+    # A relation without columns tells by one array whether its fact is meant.
+    rows = rows[:, : len(changed[0][name].inserted.columns)]
+    if len(changed) > 1:
+        rows, diffs = consolidate_rows(rows, diffs)
+    return rows[diffs > 0], rows[diffs < 0]
+
+
+def consolidate_rows(rows: Int64s, diffs: Int64s) -> tuple[Int64s, Int64s]:
+    """Sum the diffs of equal rows and drop the rows whose diffs cancel; rows are sorted afterwards."""
+    if not rows.shape[1]:
+        total = int(diffs.sum())
+        return rows[: abs(total)], np.full(abs(total), np.sign(total))
+    if not len(rows):
+        return rows, diffs
+    order = np.lexsort(rows.T[::-1])
+    rows, diffs = rows[order], diffs[order]
+    is_first = np.concatenate([[True], (rows[1:] != rows[:-1]).any(axis=1)])
+    sums = np.add.reduceat(diffs, np.flatnonzero(is_first))
+    return rows[is_first][sums != 0], sums[sums != 0]
 
 
 def _signed(sides: Iterable[Sides]) -> tuple[Int64s, Int64s]:

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.protocol import Engine
+from tidelog.engine.protocol import Engine, FactReader
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
 
@@ -20,7 +20,7 @@ class Snapshot:
 
     program: Program
     codec: Codec
-    engine: Engine
+    engine: FactReader
     make_engine: Callable[[Program], Engine]
     epoch: int = 0
     lock: AbstractContextManager[object] = field(default_factory=nullcontext)

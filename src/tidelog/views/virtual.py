@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tidelog.engine.protocol import Codes, Engine
+from tidelog.engine.protocol import Codes, FactReader
 from tidelog.program.nodes import Column, Program, Relation
 from tidelog.program.virtual_relations import Virtual, find_virtual
 from tidelog.views.relation import RelationView
@@ -22,7 +22,7 @@ def virtual_relation(name: str, program: Program) -> tuple[Virtual, Relation] | 
     return virtual, Relation(name, (Column("id", column.type),), ("inline",))
 
 
-def virtual_facts(virtual: Virtual, engine: Engine) -> Codes:
+def virtual_facts(virtual: Virtual, engine: FactReader) -> Codes:
     """Return the members of a virtual relation."""
     return np.setdiff1d(engine.facts(virtual.among)[0], engine.facts(virtual.missing)[0])
 

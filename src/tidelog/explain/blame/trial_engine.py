@@ -19,12 +19,12 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.explain.epoch_inputs import epoch_inputs
 from tidelog.explain.port import Explained, ExplainedProgram, in_epoch
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program import build_program
 from tidelog.program.codec_beside import codec_beside
 from tidelog.program.inputs import name_inputs
-from tidelog.program.nodes import Program
 from tidelog.program.text import RuleItem
 from tidelog.source import Source, Span
 from tidelog.storage.kernel import Int64s
@@ -110,7 +110,7 @@ def make_trial_engine(
     functions = {**epochs.prepared.functions, **prepared.functions}
     numbering = handle.engine.numbering.copy()
     engine = LocalMaintainedEngine(run_passes(program), codec, handle.settings, functions, numbering)
-    for name, rows in _inputs(epochs, program, later).items():
+    for name, rows in epoch_inputs(epochs, program, later).items():
         engine.insert(name, _columns(rows) if rows.shape[1] else [])
     numbers = [number for number, (is_added, _) in union.rules.items() if is_added]
     if numbers:
@@ -120,35 +120,6 @@ def make_trial_engine(
     reason = "rules changed" if has_derivations else "the session's engine keeps no derivations"
     notes = (f"the program was evaluated once more, because {reason}",)
     return TrialEngine(engine, guard, union.rules, notes, codec)
-
-
-def _inputs(epochs: Explained, program: Program, later: EpochDiff | None) -> dict[str, Int64s]:
-    """Return the input facts of the newer epoch."""
-    found: dict[str, Int64s] = {}
-    for name, state in epochs.handle.engine.export_state().relations.items():
-        if name in program.relations and state.is_input.any():
-            # Not every engine has an array for a relation without columns.
-            columns = state.columns[: program.relations[name].arity]
-            count = np.count_nonzero(state.is_input)
-            found[name] = np.empty((count, len(columns)), np.int64)
-            for place, column in enumerate(columns):
-                found[name][:, place] = column[state.is_input]
-    if later is None:
-        return found
-    for name in dict.fromkeys([*later.inputs_inserted, *later.inputs_deleted]):
-        if name not in program.relations:
-            # Declared by rules that were added later.
-            continue
-        before, inserted, deleted = (
-            _facts(side, name) for side in (found, later.inputs_inserted, later.inputs_deleted)
-        )
-        left = sorted((before - inserted) | deleted)
-        found[name] = np.array(left, np.int64).reshape(len(left), program.relations[name].arity)
-    return {name: rows for name, rows in found.items() if len(rows)}
-
-
-def _facts(rows: Rows, name: str) -> set[tuple[int, ...]]:
-    return set(map(tuple, rows[name].tolist())) if name in rows else set()
 
 
 class _Union:
