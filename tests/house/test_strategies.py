@@ -12,7 +12,7 @@ from support.programs import build, run, run_program
 from support.strategies import RandomProgram, dense_programs, epochs, programs, whole_language_programs
 from tidelog.engine.protocol import Settings
 from tidelog.program import nodes, walk_nodes
-from tidelog.program.flatten_rules import INVERSE
+from tidelog.program.flatten_bodies import INVERSE
 from tidelog.source import Source
 from tidelog.syntax import parse, tree, walk_tree
 from tidelog.syntax.declarations import QUALIFIERS

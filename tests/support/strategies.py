@@ -236,6 +236,26 @@ def _negation(draw: Draw[Any], below: list[Declared], scope: Scope) -> str:
     return f"!{relation.name}({', '.join(_test_term(draw, name, scope) for name in relation.types)})"
 
 
+def _negated_conjunction(draw: Draw[Any], below: list[Declared], scope: Scope) -> str:
+    """Return `!(a(x, v), b(v))`: variables of its own beside bound ones."""
+    own: dict[str, list[str]] = {}
+    literals = []
+    for _ in range(draw(st.integers(1, 2))):
+        relation = draw(st.sampled_from([r for r in below if r.role != "inline"]))
+        terms = []
+        for type_name in relation.types:
+            names = [*own.get(type_name, []), *scope.bound.get(type_name, [])]
+            if names and draw(st.booleans()):
+                terms.append(draw(st.sampled_from(names)))
+            else:
+                terms.append(scope.new(type_name))
+                own.setdefault(type_name, []).append(terms[-1])
+        literals.append(f"{relation.name}({', '.join(terms)})")
+    if own.get("number") and draw(st.booleans()):
+        literals.append(f"{own['number'][0]} > {_leaf(draw, 'number', scope)}")
+    return f"!({', '.join(literals)})"
+
+
 def _comparison(draw: Draw[Any], scope: Scope) -> str:
     type_name = draw(st.sampled_from(sorted(scope.bound) or ["number"]))
     left = _leaf(draw, type_name, scope)
@@ -317,6 +337,7 @@ def _rule(draw: Draw[Any], head: Declared, declared: list[Declared]) -> str:
         literals.append(_atom(draw, second, scope))
     extras = {
         "negation": lambda: _negation(draw, below, scope),
+        "negated conjunction": lambda: _negated_conjunction(draw, below, scope),
         "comparison": lambda: _comparison(draw, scope),
         "binding": lambda: _binding(draw, scope, is_bounded=is_recursive),
         "aggregate": lambda: _aggregate(draw, below, scope),

@@ -10,7 +10,8 @@
 The facts of `sum/1` are not the heads that its rules derive but one value for each group of them;
 `maintain.groups` keeps them. Every binding of the rule as written has exactly one derivation by
 the rules it becomes, so levels and counts stay the same. An aggregate whose outer variables
-its own body does not bind reads a further relation with the outer bindings of its rule.
+its own body does not bind reads a further relation with the outer bindings of its rule. Of a negated
+conjunction only `some` is needed, and it is a relation like any other.
 
 An aggregate over relations of its own stratum stays where it is, and so does one whose outer
 bindings only that stratum knows; such a stratum is recomputed.
@@ -79,7 +80,7 @@ def name_aggregates(program: Program) -> tuple[Program, Mapping[str, GroupedAggr
         rules = tuple(made for rule in stratum.rules for made in namer.rules(rule, stratum))
         strata.extend(namer.take_strata())
         strata.append(replace(stratum, rules=rules))
-    if not namer.aggregates:
+    if not namer.relations:
         return program, {}
     relations = {**program.relations, **namer.relations}
     return replace(program, relations=relations, strata=tuple(strata)), namer.aggregates
@@ -106,7 +107,7 @@ class _Namer:
         """Return the rules that a rule becomes; the first of them keeps its id."""
         flat = flatten_rule(rule, self.program)
         found = [literal for literal in flat.body if _aggregate(literal) is not None]
-        alternatives = sum(_has_empty_value(_aggregate_of(literal)) for literal in found)
+        alternatives = sum(_has_two_cases(_aggregate_of(literal)) for literal in found)
         if not found or alternatives > _MOST_ALTERNATIVES or _reads_own(found, stratum):
             return [rule]
         done: list[Rule] = []
@@ -151,6 +152,18 @@ class _Namer:
         assert isinstance(literal, Constraint)
         aggregate = _aggregate_of(literal)
         assert isinstance(literal.left, Variable)
+        if aggregate.negates:
+            none = NegatedAtom(self.nonempty(rule, aggregate, stratum), span=aggregate.span)
+            yield replace(
+                rule,
+                body=(
+                    *rule.body[:place],
+                    none,
+                    replace(literal, right=_empty_value(aggregate)),
+                    *rule.body[place + 1 :],
+                ),
+            )
+            return
         grouped = self.grouped(rule, aggregate, stratum)
         types = dict(zip(grouped.group_names, grouped.group_types, strict=True))
         group = tuple(Variable(name, type_, span=aggregate.span) for name, type_ in types.items())
@@ -169,28 +182,23 @@ class _Namer:
         finer = self.levels.finer(aggregate)
         if finer is not None:
             aggregate = self.on_finer(rule, *finer, stratum)
-        names = tuple(sorted(variables_of(aggregate)))
-        body = aggregate.body
-        types = {v.name: v.type for v in deep_variables((*rule.body, *body))}
-        if not frozenset(names) <= bound_variables(body):
-            outside = self.outside(rule, aggregate, stratum)
-            assert outside is not None
-            body = (self.demand(names, types, outside, aggregate), *body)
+        types, body = self.bound_body(rule, aggregate, stratum)
+        names = tuple(types)
         digest = _digest((aggregate, body))
         relation = f"{aggregate.functor}/{digest}"
         known = self.aggregates.get(relation)
         if known is not None:
             return known
         some = f"some/{digest}" if _has_empty_value(aggregate) else None
-        grouped = GroupedAggregate(relation, some, aggregate, names, tuple(types[name] for name in names))
+        grouped = GroupedAggregate(relation, some, aggregate, names, tuple(types.values()))
         self.aggregates[relation] = grouped
-        columns = tuple(Column(name, types[name]) for name in names)
+        columns = tuple(Column(name, type_) for name, type_ in types.items())
         self.relations[relation] = Relation(
             relation, (*columns, Column("value", aggregate.type)), span=aggregate.span
         )
         if some is not None:
             self.relations[some] = Relation(some, columns, span=aggregate.span)
-        group = tuple(Variable(name, types[name], span=aggregate.span) for name in names)
+        group = tuple(Variable(name, type_, span=aggregate.span) for name, type_ in types.items())
         targets = () if aggregate.target is None else (aggregate.target,)
         head = Atom(relation, (*group, *targets), span=aggregate.span)
         internal = Stratum((relation,) if some is None else (relation, some), (), (), is_recursive=False)
@@ -198,6 +206,33 @@ class _Namer:
         rules = tuple(self.rules(Rule(self.ids.take(), head, body, span=rule.span), internal))
         self.waiting.append(replace(internal, rules=rules))
         return grouped
+
+    def bound_body(
+        self, rule: Rule, aggregate: Aggregate, stratum: Stratum
+    ) -> tuple[dict[str, str], tuple[Literal, ...]]:
+        """Return the group's variables with their types, and the aggregate's body, which binds them."""
+        names = sorted(variables_of(aggregate))
+        body = aggregate.body
+        types = {v.name: v.type for v in deep_variables((*rule.body, *body))}
+        if not bound_variables(body).issuperset(names):
+            outside = self.outside(rule, aggregate, stratum)
+            assert outside is not None
+            body = (self.demand(names, types, outside, aggregate), *body)
+        return {name: types[name] for name in names}, body
+
+    def nonempty(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> Atom:
+        """Return an atom of the relation of the groups for which a negated conjunction fails."""
+        types, body = self.bound_body(rule, aggregate, stratum)
+        relation = f"some/{_digest(body)}"
+        group = tuple(Variable(name, type_, span=aggregate.span) for name, type_ in types.items())
+        head = Atom(relation, group, span=aggregate.span)
+        if relation not in self.relations:
+            columns = tuple(Column(name, type_) for name, type_ in types.items())
+            self.relations[relation] = Relation(relation, columns, span=aggregate.span)
+            internal = Stratum((relation,), (), (), is_recursive=False)
+            rules = tuple(self.rules(Rule(self.ids.take(), head, body, span=rule.span), internal))
+            self.waiting.append(replace(internal, rules=rules))
+        return head
 
     def on_finer(self, rule: Rule, own: Level, finer: Level, stratum: Stratum) -> Aggregate:
         """Return an aggregate over the values of finer groups."""
@@ -247,7 +282,7 @@ def _flat_aggregates(program: Program) -> Iterator[Aggregate]:
         for rule in stratum.rules:
             for literal in flatten_rule(rule, program).body:
                 aggregate = _aggregate(literal)
-                if aggregate is not None and not _reads_own([literal], stratum):
+                if aggregate is not None and not aggregate.negates and not _reads_own([literal], stratum):
                     yield aggregate
 
 
@@ -270,6 +305,11 @@ def _reads_own(literals: Sequence[Literal], stratum: Stratum) -> bool:
 
 def _has_empty_value(aggregate: Aggregate) -> bool:
     return aggregate.functor in ("count", "sum") or aggregate.init is not None
+
+
+def _has_two_cases(aggregate: Aggregate) -> bool:
+    """Say whether a rule with the aggregate becomes two: with an empty group, and with another."""
+    return _has_empty_value(aggregate) and not aggregate.negates
 
 
 def _ask_separator(aggregate: Aggregate) -> tuple[Literal, ...]:

@@ -237,6 +237,8 @@ class _Moves:
         if relations_read((aggregate,)).isdisjoint(self.inside):
             # What it is grouped by is checked apart.
             return Way.FIXED
+        if aggregate.negates:
+            return Way.ANYWHERE
         moves = _Moves(self.inside, self.relations, self.lattices, self)
         moves.read_body(aggregate.body)
         nested = aggregates_in(children(aggregate))
@@ -282,7 +284,10 @@ class _Moves:
         """Yield moving values that aggregates in a literal are grouped by."""
         for aggregate in aggregates_in((literal,)):
             variables = [nodes.Variable(name, "", span=aggregate.span) for name in aggregate.outer]
-            yield from self.must_stay(variables, "an aggregate is grouped by it")
+            reason = "a negated conjunction asks for one value of it"
+            yield from self.must_stay(
+                variables, reason if aggregate.negates else "an aggregate is grouped by it"
+            )
 
     def check_atom(self, atom: nodes.Atom) -> Iterator[Diagnostic]:
         """Yield moving values that an atom asks for; in a lattice column it only reads one."""

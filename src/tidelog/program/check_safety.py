@@ -12,6 +12,7 @@ from tidelog.program.scope_aggregates import SELECTING
 from tidelog.program.walk_nodes import aggregates_in, needed_variables, subterms, terms_of
 from tidelog.program.written_names import written_name
 
+IN_NEGATED = "is in a negated atom but no positive atom binds it"
 IN_FACT = "is a variable, and a fact has no body that could bind it"
 
 
@@ -99,7 +100,7 @@ def _check_body(
             case nodes.Atom():
                 where = "is an operand, and no positive atom binds it"
             case nodes.NegatedAtom():
-                where = "is in a negated atom but no positive atom binds it"
+                where = IN_NEGATED
             case nodes.Generator():
                 where = "is needed by `range` but no positive atom binds it"
             case nodes.Constraint():
@@ -135,6 +136,8 @@ def _unbound(term: nodes.Term, bound: frozenset[str], reported: set[str], where:
                 # It has no value because the aggregate has none, and that is reported.
                 continue
             hint = f"add a positive atom over `{name}` to the body"
+            if where is IN_NEGATED:
+                hint += ", or write `_` if it must not hold for any value"
             if where is IN_FACT:
                 hint = f'a text is written in quotes: "{name}"'
             yield Diagnostic(

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterator
 
-from tidelog.program.flatten_rules import Alternative, ConjunctiveRule, FlatLiteral
+from tidelog.program.flatten_bodies import Alternative, FlatLiteral
+from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.syntax import tree
 from tidelog.syntax.walk_tree import children, map_atom, map_element
 

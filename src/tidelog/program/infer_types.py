@@ -5,6 +5,7 @@ from dataclasses import field
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
+from tidelog.program import flatten_bodies
 from tidelog.program.conversion_hints import conversion_hint
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, terms_of
@@ -344,7 +345,7 @@ class Inference:
     def type_of_aggregate(self, term: tree.Aggregate) -> Known | None:
         """Return the type of an aggregate's value."""
         match term.functor:
-            case "count":
+            case "count" | flatten_bodies.NONE:
                 return self.weak(Kind.NUMBER, term)
             case "mean":
                 return self.weak(Kind.FLOAT, term)

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from tidelog.program import nodes
-from tidelog.program.flatten_rules import INVERSE
+from tidelog.program.flatten_bodies import INVERSE
 from tidelog.program.resolve_rules import TypedRule
 from tidelog.program.substitute import FreshNames, names_in, substitute, substitute_literal
 from tidelog.program.type_environment import TypeEnvironment

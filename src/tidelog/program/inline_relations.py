@@ -10,7 +10,7 @@ from tidelog.errors import Diagnostic, Severity
 from tidelog.program import nodes
 from tidelog.program.check_safety import unbound_variables
 from tidelog.program.declare_relations import Declarations
-from tidelog.program.flatten_rules import ALTERNATIVES_LIMIT, LITERALS_LIMIT
+from tidelog.program.flatten_bodies import ALTERNATIVES_LIMIT, LITERALS_LIMIT
 from tidelog.program.inline_atom import (
     Body,
     TooManyAlternativesError,

@@ -117,7 +117,8 @@ class Aggregate:
     `kind` is the target's kind. Variables of the body that also stand outside the aggregate,
     named in `outer`, are bound from there; the others are its own. Every derivation of the body
     counts once (wildcards included). An empty body gives 0 for count and sum and no value for
-    min, max and mean.
+    min, max and mean. A count that `negates` stands for a negated conjunction with variables of its own:
+    its rule asks for 0.
     """
 
     functor: str
@@ -127,6 +128,7 @@ class Aggregate:
     outer: tuple[str, ...]
     type: str
     init: "Term | None" = None
+    negates: bool = False
     span: Span = _span()
 
 

@@ -121,6 +121,8 @@ def print_literal(literal: nodes.Literal) -> str:
             return f"!{print_literal(literal.atom)}"
         case nodes.Constraint(op="match" | "contains" | "!match" | "!contains"):
             return f"{literal.op}({print_term(literal.left)}, {print_term(literal.right)})"
+        case nodes.Constraint(right=nodes.Aggregate(negates=True, body=body)):
+            return f"!({', '.join(map(print_literal, body))})"
         case nodes.Constraint():
             return f"{print_term(literal.left)} {literal.op} {print_term(literal.right)}"
         case nodes.Generator():

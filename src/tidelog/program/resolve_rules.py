@@ -10,7 +10,8 @@ from tidelog.program import nodes
 from tidelog.program.binding import bound_variables
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flat_terms import bodies, inside, literals_of, terms_of
-from tidelog.program.flatten_rules import PLAIN, Alternative, ConjunctiveRule, FlatLiteral
+from tidelog.program.flatten_bodies import NONE, Alternative, FlatLiteral, direct_names
+from tidelog.program.flatten_rules import PLAIN, ConjunctiveRule
 from tidelog.program.infer_types import infer_types
 from tidelog.program.resolve_terms import TermPlace, TermResolver
 from tidelog.program.scope_aggregates import scope_aggregates
@@ -20,7 +21,7 @@ from tidelog.program.walk_nodes import aggregates_in, needed_variables, relation
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
 from tidelog.syntax import tree
-from tidelog.syntax.walk_tree import deep_variables, subterms
+from tidelog.syntax.walk_tree import deep_variables
 from tidelog.values import Kind
 
 Orders = tuple[tuple[int, tuple[int, ...]], ...]
@@ -99,7 +100,7 @@ class _RuleResolver(TermResolver):
         self.lifted: list[_Lifted] = []
         self.bodies: list[list[nodes.Literal]] = [[]]
         direct = [term for literal in literals_of(rule) for term in terms_of(literal)]
-        self.visible = _direct_names(direct)
+        self.visible = direct_names(direct)
 
     def rule(self) -> TypedRule:
         """Return the rule."""
@@ -221,7 +222,7 @@ class _RuleResolver(TermResolver):
         deep = list(dict.fromkeys(v.name for v in deep_variables(direct)))
         outer = tuple(name for name in deep if name in self.visible)
         around = self.visible
-        self.visible |= _direct_names(direct)
+        self.visible |= direct_names(direct)
         alternatives = bodies(term)
         if len(alternatives) == 1:
             self.bodies.append([])
@@ -240,8 +241,12 @@ class _RuleResolver(TermResolver):
         result = self.aggregate_type(term, target)
         self.fit(result, expected, term.span)
         functor = nodes.CONCAT if self.is_concat(term) else term.functor
+        negates = functor == NONE
+        if negates:
+            functor = "count"
+        settled = self.settled(result, expected)
         return nodes.Aggregate(
-            functor, kind, target, body, outer, self.settled(result, expected), init, span=term.span
+            functor, kind, target, body, outer, settled, init, negates=negates, span=term.span
         )
 
     def is_concat(self, term: tree.Aggregate) -> bool:
@@ -253,7 +258,7 @@ class _RuleResolver(TermResolver):
         """Return the target and the init of an aggregate."""
         if term.functor.startswith("@"):
             return self.user_aimed(term)
-        if term.functor == "count":
+        if term.functor in ("count", NONE):
             return None, None
         assert term.target is not None, "the parser asks for a target"
         known = self.inference.type_of(term.target)
@@ -298,7 +303,7 @@ class _RuleResolver(TermResolver):
 
     def aggregate_type(self, term: tree.Aggregate, target: nodes.Term | None) -> str:
         """Return the type of the aggregate's value."""
-        if term.functor == "count":
+        if term.functor in ("count", NONE):
             return Kind.NUMBER.value
         if term.functor == "mean":
             return Kind.FLOAT.value
@@ -317,7 +322,7 @@ class _RuleResolver(TermResolver):
         """Return an atom of a new relation that holds the bindings of all alternatives."""
         variables: dict[str, tree.Variable] = {}
         for literal in (literal for alternative in alternatives for literal in alternative):
-            own = _direct_names(list(terms_of(literal)))
+            own = direct_names(list(terms_of(literal)))
             for part in terms_of(literal):
                 for variable in deep_variables((part,)):
                     if variable.name in own or variable.name in outer:
@@ -371,12 +376,6 @@ def _is_constant(rule: ConjunctiveRule) -> bool:
     """Say whether a rule is a fact of plain constants."""
     is_fact = not rule.body and rule.greater is None
     return is_fact and all(isinstance(term, PLAIN) for term in rule.head.terms)
-
-
-def _direct_names(terms: Sequence[tree.Term]) -> frozenset[str]:
-    return frozenset(
-        part.name for term in terms for part in subterms(term) if isinstance(part, tree.Variable)
-    )
 
 
 def _binding_part(body: list[nodes.Literal]) -> list[nodes.Literal]:

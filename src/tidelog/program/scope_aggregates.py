@@ -6,7 +6,8 @@ from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.program.flat_terms import bodies, inside, literals_of, map_literal, terms_of
-from tidelog.program.flatten_rules import ConjunctiveRule, FlatLiteral
+from tidelog.program.flatten_bodies import FlatLiteral, direct_names
+from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.written_names import made_name
 from tidelog.syntax import tree
 from tidelog.syntax.walk_tree import deep_variables, map_atom, map_term, subterms, walk_down
@@ -30,7 +31,7 @@ def scope_aggregates(rule: ConjunctiveRule) -> ConjunctiveRule:
     direct = [term for literal in literals_of(rule) for term in terms_of(literal)]
     if not any(isinstance(part, tree.Aggregate) for term in direct for part in subterms(term)):
         return rule
-    outside = _names(direct)
+    outside = direct_names(direct)
     scoper = _Scoper(outside)
     read = literals_of(rule) if rule.greater is not None else rule.body
     scope = _Scope(outside, _bindable(read), {})
@@ -43,13 +44,6 @@ def scope_aggregates(rule: ConjunctiveRule) -> ConjunctiveRule:
         head=map_atom(rule.head, change),
         greater=None if rule.greater is None else map_atom(rule.greater, change),
         body=tuple(map_literal(literal, change) for literal in rule.body),
-    )
-
-
-def _names(terms: list[tree.Term]) -> frozenset[str]:
-    """Return the variables in terms, without those inside aggregates."""
-    return frozenset(
-        part.name for term in terms for part in subterms(term) if isinstance(part, tree.Variable)
     )
 
 
@@ -98,10 +92,10 @@ class _Scoper:
     def aggregate(self, aggregate: tree.Aggregate, scope: _Scope) -> tree.Aggregate:
         """Return the aggregate with its own variables renamed where their names are taken."""
         direct = list(inside(aggregate))
-        here = _names(direct)
+        here = direct_names(direct)
         in_body = [literal for body in bodies(aggregate) for literal in body]
-        named = _names([term for literal in in_body for term in terms_of(literal)])
-        aimed = frozenset() if aggregate.target is None else _names([aggregate.target]) & named
+        named = direct_names([term for literal in in_body for term in terms_of(literal)])
+        aimed = frozenset() if aggregate.target is None else direct_names([aggregate.target]) & named
         if aggregate.functor in SELECTING:
             aimed -= scope.outside - scope.bindable
         renamed = dict(scope.renamed)

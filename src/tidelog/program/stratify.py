@@ -20,7 +20,10 @@ _ONE_WAY: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Dependency:
-    """A rule for `head` reads `read`; not positive if it is negated or inside an aggregate."""
+    """A rule for `head` reads `read`; not positive if it is negated or inside an aggregate.
+
+    It counts as negated directly in a negated conjunction as well.
+    """
 
     head: str
     read: nodes.Atom
@@ -33,9 +36,20 @@ def dependencies(rules: Sequence[TypedRule]) -> Iterator[Dependency]:
     for rule in rules:
         heads = (rule.head,) if rule.greater is None else (rule.head, rule.greater)
         for literal in (*(term for head in heads for term in head.terms), *rule.body):
+            negated = _negated_atoms(literal)
             for atom, is_positive in deep_atoms((literal,)):
-                is_negated = isinstance(literal, nodes.NegatedAtom) and atom is literal.atom
+                is_negated = any(atom is each for each in negated)
                 yield Dependency(rule.head.relation, atom, is_positive, is_negated)
+
+
+def _negated_atoms(literal: nodes.Literal | nodes.Term) -> tuple[nodes.Atom, ...]:
+    match literal:
+        case nodes.NegatedAtom():
+            return (literal.atom,)
+        case nodes.Constraint(right=nodes.Aggregate(negates=True, body=body)):
+            return tuple(each for each in body if isinstance(each, nodes.Atom))
+        case _:
+            return ()
 
 
 def dependency_graph(

@@ -97,7 +97,8 @@ class Deriver:
         Aggregates are over the facts before the level.
         """
         if rule.id not in self._shapes:
-            self._shapes[rule.id] = (written_variables(rule), tuple(aggregates_in((rule,))))
+            valued = tuple(each for each in aggregates_in((rule,)) if not each.negates)
+            self._shapes[rule.id] = (written_variables(rule), valued)
         names, aggregates = self._shapes[rule.id]
         with self.solver.before(below):
             return Derivation(

@@ -10,7 +10,7 @@ from tidelog.engine.reference.variables import WILDCARD, awaited, mentioned
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.solve import BodySolver
 from tidelog.explain.proofs.wording import word_literal
-from tidelog.program.nodes import Atom, Constraint, Generator, Literal, NegatedAtom, Term
+from tidelog.program.nodes import Aggregate, Atom, Constraint, Generator, Literal, NegatedAtom, Term
 from tidelog.program.walk_nodes import aggregates_in, terms_of
 from tidelog.values import NoValueError, Value
 from tidelog.values.functors import range_values
@@ -118,13 +118,26 @@ def _value(term: Term, binding: Binding, solver: BodySolver) -> tuple[Value] | N
 
 
 def _values_found(literal: Literal, binding: Binding, solver: BodySolver) -> str:
-    """Return the values of the aggregates of a literal: what it would have to be equal to."""
+    """Return the values of the aggregates of a literal: what it would have to be equal to.
+
+    Of a negated conjunction it is facts for which it holds.
+    """
+    match literal:
+        case Constraint(right=Aggregate(negates=True) as negated):
+            return _in_the_way(negated, binding, solver)
     found = []
     for aggregate in aggregates_in((literal,)):
         value = _value(aggregate, binding, solver)
         outcome = "has no value" if value is None else f"is {write_value(value[0])}"
         found.append(f"the {aggregate.functor} {outcome}")
     return ", ".join(found)
+
+
+def _in_the_way(negated: Aggregate, binding: Binding, solver: BodySolver) -> str:
+    outer = {name: value for name, value in binding.items() if name in negated.outer}
+    for inner in solver.bindings(negated.body, outer):
+        return f"{', '.join(word_literal(part, inner) for part in negated.body)} holds"
+    return ""
 
 
 def _compare(literal: Constraint | Generator, binding: Binding, solver: BodySolver) -> Verdict:

@@ -54,6 +54,9 @@ def sensitive_relations(rule: Rule, book: RuleBook) -> set[str]:
 
 def _sensitive_in(aggregate: Aggregate, book: RuleBook) -> set[str]:
     read = relations_read((aggregate,))
-    has_negation = any(isinstance(each, NegatedAtom) for each in walk((aggregate,)))
+    has_negation = any(
+        isinstance(each, NegatedAtom) or (isinstance(each, Aggregate) and each.negates)
+        for each in walk(aggregate.body)
+    )
     is_safe = not has_negation and all(book.only_grows(name) for name in read)
     return set() if is_safe else set(read)

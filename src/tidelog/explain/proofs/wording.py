@@ -24,6 +24,8 @@ def word_literal(literal: nodes.Literal, binding: Binding) -> str:
             return f"!{word_literal(literal.atom, binding)}"
         case nodes.Constraint(op="match" | "contains" | "!match" | "!contains"):
             return f"{literal.op}({_terms((literal.left, literal.right), binding)})"
+        case nodes.Constraint(right=nodes.Aggregate(negates=True, body=body)):
+            return f"!({', '.join(word_literal(part, binding) for part in body)})"
         case nodes.Constraint():
             return f"{word_term(literal.left, binding)} {literal.op} {word_term(literal.right, binding)}"
         case nodes.Generator():
