@@ -105,3 +105,25 @@ def test_a_code_of_another_dictionary_is_our_mistake():
     """A code that was never given trips an assertion instead of reading foreign bytes."""
     with pytest.raises(AssertionError):
         Dictionary().text_of(0)
+
+
+@given(
+    first=st.lists(st.text(max_size=3)),
+    second=st.lists(st.text(max_size=3)),
+    third=st.lists(st.text(max_size=3)),
+)
+def test_forgotten_texts_leave_nothing_behind(first, second, third):
+    """After texts are forgotten, a dictionary goes on as if it had never met them."""
+    dictionary, other = Dictionary(), Dictionary()
+    dictionary.encode(first)
+    other.encode(first)
+    count = len(dictionary)
+    dictionary.encode(second)
+    dictionary.ranks()
+
+    dictionary.forget(count)
+
+    assert len(dictionary) == count
+    assert dictionary.encode(third).tolist() == other.encode(third).tolist()
+    assert dictionary.ranks().tolist() == other.ranks().tolist()
+    assert [dictionary.find(text) for text in second] == [other.find(text) for text in second]

@@ -81,3 +81,22 @@ def test_rows_appended_to_other_records_keep_their_codes(early, late):
     ]
     assert [copy.code_of(row) for row in [*early, *late]] == [records.code_of(row) for row in [*early, *late]]
     assert copy.code_of([9, 9, 9]) == len(records)
+
+
+@given(
+    batches=st.lists(st.lists(st.lists(st.integers(0, 2), max_size=2), max_size=8), min_size=3, max_size=3)
+)
+def test_forgotten_rows_leave_nothing_behind(batches):
+    """After rows are forgotten, others get their codes as if they had never been there."""
+    records, other = Records(), Records()
+    first, second, third = batches
+    for row in first:
+        assert records.code_of(row) == other.code_of(row)
+    count = len(records)
+    for row in second:
+        records.code_of(row)
+
+    records.forget(count)
+
+    assert [records.code_of(row) for row in third] == [other.code_of(row) for row in third]
+    assert [array.tolist() for array in records.rows_from(0)] == [a.tolist() for a in other.rows_from(0)]

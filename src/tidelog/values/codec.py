@@ -149,7 +149,7 @@ class Codec:
             self._encode_many([record[position] for record in records], field.type, depth - 1)
             for position, field in enumerate(value_type.fields)
         ]
-        codes[rows] = self.records.intern(_stacked(fields, len(records)))
+        codes[rows] = self.make_records(_stacked(fields, len(records)), value_type)
         return codes
 
     def _encode_branches(self, values: list[Branch], value_type: ValueType, depth: int) -> Codes:
@@ -167,7 +167,7 @@ class Codec:
             fields = [np.full(len(rows), position, dtype=np.int64)]
             for place, field in enumerate(branch.fields):
                 fields.append(self._encode_many([b.fields[place] for b in branches], field.type, depth - 1))
-            codes[rows] = self.records.intern(_stacked(fields, len(rows)))
+            codes[rows] = self.make_records(_stacked(fields, len(rows)), value_type)
         return codes
 
     def decode_column(self, codes: Codes, type_name: str) -> list[Value]:
@@ -218,7 +218,7 @@ class Codec:
     def _encode_nested(self, value: Value, value_type: ValueType) -> int:
         # A stack instead of recursion: a record may be a list of many thousand members. Each
         # frame is a row under construction with the fields that are still to come.
-        frames: list[tuple[list[int], list[tuple[Value, ValueType]]]] = []
+        frames: list[tuple[list[int], list[tuple[Value, ValueType]], ValueType]] = []
         done: int | None = None
         pending: tuple[Value, ValueType] | None = (value, value_type)
         while True:
@@ -230,18 +230,18 @@ class Codec:
                 elif item is None and item_type.kind is Kind.RECORD:
                     done = NIL
                 else:
-                    frames.append(self._open(item, item_type))
+                    frames.append((*self._open(item, item_type), item_type))
             if done is not None:
                 if not frames:
                     return done
                 frames[-1][0].append(done)
                 done = None
-            row, fields = frames[-1]
+            row, fields, row_type = frames[-1]
             if fields:
                 pending = fields.pop()
             else:
                 frames.pop()
-                done = self.records.code_of(row)
+                done = int(self.make_records(np.array([row], np.int64).reshape(1, len(row)), row_type)[0])
 
     def _open(self, value: Value, value_type: ValueType) -> tuple[list[int], list[tuple[Value, ValueType]]]:
         """Return the start of a value's row, and its fields with their types, last first."""
@@ -317,6 +317,11 @@ class Codec:
             fields = value_type.branches[row[0]].fields
             row = row[1:]
         return [(part, self.resolve(field.type)) for part, field in zip(row, fields, strict=True)]
+
+    def make_records(self, rows: Codes, value_type: ValueType) -> Codes:
+        """Return the codes of rows that are values of one type, for an algebraic type all of one branch."""
+        del value_type  # codecs that share their values need it
+        return self.records.intern(rows)
 
     # --- order -----------------------------------------------------------------------------
 

@@ -121,6 +121,19 @@ class Dictionary:
                 self._sort()
             return self._ranks
 
+    def forget(self, first: int) -> None:
+        """Forget the texts with codes from `first` on; others may get these codes later."""
+        with self._lock:
+            if first >= self._count:
+                return
+            self._count = first
+            kept = np.where((self._table & kernels.CODE) > np.uint64(first), kernels.FREE, self._table)
+            self._table = np.zeros_like(self._table)
+            kernels.grow_table(kept, self._table)
+            self._recent.clear()
+            self._order = self._order[self._order < first]
+            self._ranks = np.empty(0, dtype=np.int64)
+
     def _take(self, codes: Codes) -> "pa.Array":
         return self._all().take(pa.array(codes))
 

@@ -118,6 +118,13 @@ class Records:
                 self._places[first + rows] = np.arange(before, shelf.count)
                 shelf.codes[before : shelf.count] = first + rows
 
+    def forget(self, first: int) -> None:
+        """Forget the rows with codes from `first` on; others may get these codes later."""
+        with self._lock:
+            self._count = min(self._count, first)
+            for shelf in self._shelves.values():
+                shelf.forget(first)
+
     def _give_codes(self, shelf: "_Shelf", before: int) -> None:
         """Give codes to the rows that a shelf took up since it held `before`."""
         added = shelf.count - before
@@ -150,6 +157,14 @@ class _Shelf:
         places = np.empty(len(rows), dtype=np.int64)
         self.count = kernels.intern_rows(rows, self._table, self._hashes, self.contents, self.count, places)
         return places
+
+    def forget(self, code: int) -> None:
+        """Forget the rows with codes from this one on."""
+        kept = int(np.searchsorted(self.codes[: self.count], code))
+        if kept < self.count:
+            self.count = kept
+            self._table[:] = kernels.FREE
+            kernels.fill_row_table(self._table, self._hashes, kept)
 
     def _reserve(self, wanted: int) -> None:
         if wanted > self.codes.size:

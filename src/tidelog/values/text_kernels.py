@@ -20,7 +20,8 @@ Words = npt.NDArray[np.uint64]
 
 FREE = np.uint64(0)
 _HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
+# The bits of a word that have a code plus one.
+CODE = np.uint64(0xFFFFFFFF)
 # This many texts are looked up together, while the places of the next ones are fetched.
 _BLOCK = 16
 
@@ -89,7 +90,7 @@ def _search(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
     place = int(value) & mask
     while table[place] != FREE:
         if table[place] >> _HALF == value:
-            code = int(table[place] & _LOW) - 1
+            code = int(table[place] & CODE) - 1
             begin = int(starts[code])
             if starts[code + 1] - begin == length and is_same(data, start, arena, begin, length):
                 break
@@ -101,7 +102,7 @@ def _search(  # noqa: PLR0913, PLR0917 - a kernel takes arrays, not objects
 def find_text(text: Bytes, table: Words, arena: Bytes, starts: Codes) -> int:
     """Return the code of a text, or -1."""
     place = _search(hash_text(text, 0, text.size), text, 0, text.size, table, arena, starts)
-    return int(table[place] & _LOW) - 1
+    return int(table[place] & CODE) - 1
 
 
 @inlined
@@ -120,11 +121,11 @@ def _fetch_texts(values: Hashes, count: int, table: Words, arena: Bytes, starts:
     for row in range(count):
         word = table[int(values[row]) & mask]
         if word >> _HALF == values[row]:
-            fetch(starts, int(word & _LOW) - 1)
+            fetch(starts, int(word & CODE) - 1)
     for row in range(count):
         word = table[int(values[row]) & mask]
         if word >> _HALF == values[row] and word != FREE:
-            fetch(arena, starts[int(word & _LOW) - 1])
+            fetch(arena, starts[int(word & CODE) - 1])
 
 
 @kernel
@@ -155,7 +156,7 @@ def intern_texts(  # noqa: PLR0913, PLR0917 - see above
                 count += 1
                 starts[count] = begin + length
                 table[place] = (np.uint64(value) << _HALF) | np.uint64(count)
-            codes[row] = int(table[place] & _LOW) - 1
+            codes[row] = int(table[place] & CODE) - 1
     return count
 
 

@@ -155,10 +155,10 @@ class Expressions:
             case UserApplication():
                 return self._compile_user_application(term)
             case RecordTerm():
-                return self._compile_row((), term.terms)
+                return self._compile_row((), term)
             case BranchTerm():
                 position, _ = self.codec.resolve(term.type).branch(term.name)
-                return self._compile_row((position,), term.terms)
+                return self._compile_row((position,), term)
             case nodes.Wildcard() | nodes.Aggregate() | nodes.Counter():
                 raise AssertionError(f"{type(term).__name__} is the engine's to evaluate")
             case _:
@@ -229,8 +229,8 @@ class Expressions:
         is_dense = len(varying) == 1 and not self.codec.resolve(types[varying[0]]).kind.is_numeric
         return varying[0] if is_dense else None
 
-    def _compile_row(self, start: tuple[int, ...], terms: Sequence[Term]) -> Compiled:
-        width = len(start) + len(terms)
+    def _compile_row(self, start: tuple[int, ...], term: RecordTerm | BranchTerm) -> Compiled:
+        width, value_type = len(start) + len(term.terms), self.codec.resolve(term.type)
 
         def intern(codes: Sequence[Codes], count: int) -> Evaluated:
             rows = np.empty((count, width), dtype=np.int64)
@@ -238,9 +238,9 @@ class Expressions:
             for position, column in enumerate(codes, len(start)):
                 rows[:, position] = column
             with self._growing:
-                return self.codec.records.intern(rows), None
+                return self.codec.make_records(rows, value_type), None
 
-        return on_valid_rows(intern, [self._node(term) for term in terms])
+        return on_valid_rows(intern, [self._node(each) for each in term.terms])
 
     def _ranks(self, codes: Sequence[Codes]) -> list[Codes]:
         """Return the ranks of symbols by text; there must be a row.

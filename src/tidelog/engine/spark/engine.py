@@ -35,12 +35,23 @@ from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.placement import in_driver, reason_for_driver
+from tidelog.engine.spark.placement import (
+    functions_of,
+    in_driver,
+    reason_for_one_place,
+    reason_for_values,
+)
 from tidelog.engine.spark.relation_facts import RelationFacts
-from tidelog.engine.spark.routes import find_routes
+from tidelog.engine.spark.routes import Routes, find_routes
+from tidelog.engine.spark.sent_functions import pack_functions, reason_against_sending
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
-from tidelog.engine.spark.texts import has_unread_texts
+from tidelog.engine.spark.value_files import (
+    files_of_values,
+    has_unread_values,
+    take_values,
+    take_warnings,
+)
 from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
@@ -59,6 +70,7 @@ class Where(Enum):
 
     NOWHERE = "nowhere"
     DRIVER = "driver"
+    WORKER = "worker"
     DATAFRAME = "dataframe"
     DECOMPOSED = "decomposed"
     PARTNERS = "partners"
@@ -119,6 +131,8 @@ class SparkEngine:
         """Evaluate every relation to its fixpoint, stratum by stratum."""
         for name, parts in self._inputs.items():
             self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
+        # Constants get their codes first: whoever asks for them later need not read workers' values.
+        codes_of_constants(self._program.strata, self._codec)
         self._write_frames()
         self.placements = ()
         made = self._program.relations.keys() - self._user_program.relations.keys()
@@ -129,8 +143,6 @@ class SparkEngine:
         """Let workers write the rows of data frames as codes."""
         if not self._frames:
             return
-        # Constants get their codes first: whoever asks for them later need not read workers' texts.
-        codes_of_constants(self._program.strata, self._codec)
         written = write_frames(self._frames, self._program.relations, self._codec, self._folder)
         self._frames = {}
         for name, found in written.items():
@@ -152,7 +164,7 @@ class SparkEngine:
     def code_frame(self, relation: str) -> "DataFrame | None":
         """Return the codes of a relation as a data frame for workers, or None if the driver has them."""
         files, arity = self._holdings[relation].known_files(), self._program.relations[relation].arity
-        if arity and not files and has_unread_texts(self._codec):
+        if arity and not files and has_unread_values(self._codec):
             # Decoding a few rows here would bring all texts to the driver.
             files = self._holdings[relation].files(f"out-{uuid.uuid4().hex[:12]}")
         if not files or not arity:
@@ -163,17 +175,39 @@ class SparkEngine:
 
     def _place(self, stratum: Stratum) -> Placement:
         names = tuple(name for name in stratum.relations if name in self._user_program.relations)
-        if not stratum.rules:
+        whole = reason_for_one_place(stratum, self._program)
+        if not stratum.rules and whole is None:
             return Placement(names, Where.NOWHERE, "it has no rules")
-        reason = reason_for_driver(stratum, self._program)
-        if all(is_fact(rule) for rule in stratum.rules):
-            reason = reason or "the program has its facts"
+        reason = self._reason_for_driver(stratum)
         if reason is not None:
             return Placement(names, Where.DRIVER, reason)
         read = self._facts_read(stratum)
-        if read <= self._options.driver_facts:
-            return Placement(names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for")
+        # The driver would have to read all values of workers for the few that the stratum needs.
+        if not (self._needs_values(stratum) and has_unread_values(self._codec)):
+            if stratum.rules and all(is_fact(rule) for rule in stratum.rules):
+                return Placement(names, Where.DRIVER, "the program has its facts")
+            if read <= self._options.driver_facts:
+                return Placement(
+                    names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for"
+                )
+        if whole is not None:
+            return Placement(names, Where.WORKER, f"{whole}, so one worker has all its facts")
         return self._place_on_workers(stratum, names)
+
+    def _needs_values(self, stratum: Stratum) -> bool:
+        reasons = (reason_for_values(stratum, self._program), reason_for_one_place(stratum, self._program))
+        return any(reason is not None for reason in reasons)
+
+    def _reason_for_driver(self, stratum: Stratum) -> str | None:
+        """Return why workers cannot run a stratum, or None if they can."""
+        for name in sorted(functions_of(stratum, self._program)):
+            functor = self._program.functors.get(name)
+            if functor is not None and functor.is_stateful:
+                return f"the functor `{name}` is stateful, and its state is here"
+            reason = reason_against_sending(name, self._functions.get(name))
+            if reason is not None:
+                return reason
+        return None
 
     def _facts_read(self, stratum: Stratum) -> int:
         return sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})
@@ -183,14 +217,22 @@ class SparkEngine:
         no_frames = reason_against_frames(stratum, self._program)
         if not stratum.is_recursive and no_frames is None:
             return Placement(names, Where.DATAFRAME, "not recursive: Spark joins and spills")
-        if stratum.is_recursive and find_routes(stratum, self._program).is_decomposed:
+        routes = self._routes(stratum)
+        if stratum.is_recursive and routes.is_decomposed:
             return Placement(names, Where.DECOMPOSED, "every derivation stays with one column's value")
         refusal = reason_against_barrier(self._options, self._partners)
         if refusal is None:
             return Placement(names, Where.PARTNERS, f"{self._partners} partners exchange facts")
         if no_frames is None:
             return Placement(names, Where.SHUFFLE, refusal)
-        return Placement(names, Where.DRIVER, f"{refusal}, and {no_frames}")
+        return Placement(names, Where.WORKER, f"{refusal}, and {no_frames}")
+
+    def _routes(self, stratum: Stratum) -> Routes:
+        """Return where partners keep facts; those that make values agree on codes, so they are connected."""
+        routes = find_routes(stratum, self._program)
+        if routes.is_decomposed and self._needs_values(stratum):
+            routes = replace(routes, is_decomposed=False)
+        return divide_outside(stratum, self._program, routes)
 
     def _run(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
         placement = self._place(stratum)
@@ -206,13 +248,15 @@ class SparkEngine:
         self, number: int, stratum: Stratum, where: Where, observer: Observer
     ) -> StratumStatistics:
         match where:
-            case Where.NOWHERE if reason_for_driver(stratum, self._program) is None:
+            case Where.NOWHERE:
                 facts = sum(self._holdings[name].size for name in stratum.relations)
                 return StratumStatistics(stratum.relations, False, 0, facts, 0, 0.0)
-            case Where.NOWHERE | Where.DRIVER:
+            case Where.DRIVER:
                 return self._run_in_driver(stratum, observer)
             case Where.DATAFRAME | Where.SHUFFLE:
                 return self._run_as_frames(number, stratum, observer)
+            case Where.WORKER:
+                return self._submit(self._payload(number, stratum, Routes({}, {}, False)), stratum, 1)
             case _:
                 return self._run_on_partners(number, stratum)
 
@@ -262,12 +306,22 @@ class SparkEngine:
         )
 
     def _run_on_partners(self, number: int, stratum: Stratum) -> StratumStatistics:
+        payload = self._payload(number, stratum, self._routes(stratum))
+        try:
+            return self._submit(payload, stratum, self._partners)
+        except NeedsWideCodes:
+            wide = replace(payload, is_wide=True, name=f"{payload.name}-wide", saved=None)
+            return self._submit(wide, stratum, self._partners)
+
+    def _payload(self, number: int, stratum: Stratum, routes: Routes) -> Evaluation:
+        """Return what workers need for a stratum."""
         name = f"{number}-{uuid.uuid4().hex[:12]}"
         needed = {*earlier_relations(stratum), *stratum.relations}
-        payload = Evaluation(
+        called = functions_of(stratum, self._program)
+        return Evaluation(
             program=self._program,
             stratum=number,
-            routes=divide_outside(stratum, self._program, find_routes(stratum, self._program)),
+            routes=routes,
             known=codes_of_constants([stratum], self._codec),
             settings=replace(self._settings, jobs=1),
             folder=self._folder.uri,
@@ -275,19 +329,17 @@ class SparkEngine:
             files={n: self._holdings[n].files(f"{name}-in") for n in needed if self._holdings[n].size},
             is_wide=any(self._holdings[n].is_wide for n in needed),
             checkpoint_seconds=self._options.checkpoint_seconds,
+            values=files_of_values(self._codec, self._folder) if self._needs_values(stratum) else None,
+            functions=pack_functions({n: each for n, each in self._functions.items() if n in called}),
         )
-        try:
-            return self._submit(payload, stratum)
-        except NeedsWideCodes:
-            wide = replace(payload, is_wide=True, name=f"{name}-wide", saved=None)
-            return self._submit(wide, stratum)
 
-    def _submit(self, payload: Evaluation, stratum: Stratum) -> StratumStatistics:
+    def _submit(self, payload: Evaluation, stratum: Stratum, partners: int) -> StratumStatistics:
         begun = time.perf_counter()
-        options = self._options
-        work = ("tidelog.engine.spark.work", "evaluate", payload)
-        job = BarrierJob(*work, self._partners, options.attempts, options.safety, options.rendezvous)
-        if payload.routes.is_decomposed:
+        options, is_alone = self._options, not payload.routes.relations
+        module, function = ("alone", "evaluate_alone") if is_alone else ("work", "evaluate")
+        work = (f"tidelog.engine.spark.{module}", function, payload)
+        job = BarrierJob(*work, partners, options.attempts, options.safety, options.rendezvous)
+        if is_alone or payload.routes.is_decomposed:
             replies = run_apart(options.spark, job)
         else:
             replies = run_job(options.spark, job, self._resume)
@@ -297,8 +349,12 @@ class SparkEngine:
             self._holdings[name].put_files(
                 [result["files"][name] for result in results],
                 sum(result["sizes"][name] for result in results),
-                is_wide=payload.is_wide,
+                is_wide=payload.is_wide or results[0].get("is_wide", False),
             )
+        if payload.values is not None:
+            take_values(self._codec, self._folder, results[0]["values"])
+            for result in results:
+                take_warnings(self._codec, result["warnings"])
         iterations = max(part["iterations"] for part in parts)
         facts, derivations = (sum(part[what] for part in parts) for what in ("facts", "derivations"))
         seconds = time.perf_counter() - begun

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final
+from urllib.parse import quote
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +38,11 @@ class Annotated:
     rows: CodeArray
     levels: Int32s | None = None
     counts: Int32s | None = None
+
+
+def file_name(relation: str, partner: int, name: str) -> str:
+    """Return the name of the file to which a partner writes its part of a relation."""
+    return f"{quote(relation, safe='')}/{partner}/{name}.parquet"
 
 
 class Folder:

@@ -19,9 +19,8 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.spark.failures import FAILED, failure_text, raise_failure, unfit_worker
-from tidelog.engine.spark.files import Annotated, Folder
-from tidelog.engine.spark.texts import PART, PLACE, TEXT, FiledDictionary, TextFile
-from tidelog.engine.spark.work import file_name
+from tidelog.engine.spark.files import Annotated, Folder, file_name
+from tidelog.engine.spark.texts import TEXT, TEXTS, FiledDictionary, TextFile, filed_symbols, text_table
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Column, Relation
 from tidelog.values import Codec, Kind
@@ -36,8 +35,6 @@ if TYPE_CHECKING:
 
 # Kinds of values that workers turn into codes.
 DIVISIBLE = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL})
-# A folder for texts that no relation's name can be, once it is quoted.
-_TEXTS = "%texts"
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +64,7 @@ def write_frames(
     kept = [_kept(checked[name]) for name in frames if texts[name]]
     try:
         if kept:
-            codec.symbols = _file_texts(checked, texts, codec, folder)
+            _file_texts(checked, texts, codec, folder)
         found = {}
         for name, frame in checked.items():
             coded = _with_codes(frame, texts[name], codec)
@@ -123,22 +120,20 @@ def _refused(relation: Relation, column: Column, what: str) -> "SparkColumn":
 
 def _file_texts(
     frames: Mapping[str, "DataFrame"], places: Mapping[str, Sequence[int]], codec: Codec, folder: Folder
-) -> FiledDictionary:
-    """Let workers write the texts of all frames that have no code yet; return the dictionary with them."""
+) -> None:
+    """Let workers write the texts of all frames that have no code yet, and give them codes."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
     columns = [frames[name].select(f.col(f"c{n}").alias(TEXT)) for name in frames for n in places[name]]
-    known = FiledDictionary(codec.symbols, folder, ())
+    known = filed_symbols(codec, folder)
     texts = reduce(lambda left, right: left.union(right), columns).distinct()
-    if known.first:
-        texts = texts.join(f.broadcast(known.frame(texts.sparkSession)), on=TEXT, how="left_anti")
-    rows = _collected(
-        texts, _write_texts_at(folder.uri, uuid.uuid4().hex[:12]), "file string, part int, rows long"
-    )
+    if len(known):
+        dictionary = known.frame(texts.sparkSession)
+        texts = texts.join(f.broadcast(dictionary) if known.is_read else dictionary, on=TEXT, how="left_anti")
+    write = _write_texts_at(folder.uri, uuid.uuid4().hex[:12], known.next_part)
+    rows = _collected(texts, write, "file string, part int, rows long")
     written = sorted((row.part, row.file, row.rows) for row in rows)
-    return FiledDictionary(
-        codec.symbols, folder, tuple(TextFile(file, part, count) for part, file, count in written)
-    )
+    known.add_files([TextFile(file, part, count) for part, file, count in written])
 
 
 def _with_codes(frame: "DataFrame", places: Sequence[int], codec: Codec) -> "DataFrame":
@@ -163,29 +158,28 @@ def _with_codes(frame: "DataFrame", places: Sequence[int], codec: Codec) -> "Dat
     return frame
 
 
-def _write_texts_at(uri: str, name: str) -> Callable[["Batches"], "Batches"]:
+def _write_texts_at(uri: str, name: str, first_part: int) -> Callable[["Batches"], "Batches"]:
     def write(batches: "Batches") -> "Batches":
         from tidelog.engine.spark.ingest import write_texts  # noqa: PLC0415 - in the worker
 
-        yield from write_texts(batches, uri, name)
+        yield from write_texts(batches, uri, name, first_part)
 
     return write
 
 
-def write_texts(batches: "Batches", uri: str, name: str) -> "Batches":
+def write_texts(batches: "Batches", uri: str, name: str, first_part: int) -> "Batches":
     """Write the texts of one part to a file and yield its name and size; called in the worker."""
     import pyarrow as pa  # noqa: PLC0415 - in the worker
     from pyspark import TaskContext  # noqa: PLC0415 - in the worker
 
     context = TaskContext.get()
     assert context is not None
-    part = int(context.partitionId())
+    part = first_part + int(context.partitionId())
     table = pa.Table.from_batches(list(batches) or [pa.record_batch({TEXT: pa.array([], pa.string())})])
     if table.num_rows:
         count = table.num_rows
-        columns = {TEXT: table.column(0), PLACE: np.arange(count), PART: np.full(count, part, np.int32)}
-        file = file_name(_TEXTS, part, f"{name}-{uuid.uuid4().hex[:12]}")
-        Folder(uri).write_table(file, pa.table(columns), compression="lz4")
+        file = file_name(TEXTS, part, f"{name}-{uuid.uuid4().hex[:12]}")
+        Folder(uri).write_table(file, text_table(table.column(0), part), compression="lz4")
         yield pa.record_batch(
             {"file": [file], "part": pa.array([part], pa.int32()), "rows": pa.array([count], pa.int64())}
         )

@@ -22,6 +22,7 @@ from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import ChainStep, ScanStep
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
+from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.kernels import owners, sort_by_owner, split_own, take_own
 from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
 from tidelog.engine.spark.plans import plan_once, plan_repeated
@@ -130,6 +131,8 @@ class PartnerContext:
     settings: Settings
     wire: Wire
     check_memory: Callable[[], None] = field(default=lambda: None)
+    # The values that partners make, if the stratum makes any: see `agreement`.
+    values: SharedCodec | None = None
     # Called after each iteration with its number; a partner may write a checkpoint there.
     after_iteration: Callable[[int], None] = field(default=lambda _: None)
 
@@ -148,6 +151,11 @@ class _Deliver(ChainStep):
         """Sort the batch by owner."""
         run = self._run
         relation, first_new = run.state.relations[self._name], run.iteration_start[self._name]
+        if run.values is not None:
+            # Owners are known once all partners agree on the codes of new values.
+            run.derivations += batch.shape[0]
+            run.pending(self._name).insert(batch)
+            return
         if self._is_local:
             run.derivations += batch.shape[0]
             relation.insert(batch, first_new=first_new)
@@ -174,6 +182,8 @@ class PartnerRun:
         self.state = context.state
         self.wire = context.wire
         self._context = context
+        self.values = context.values if context.wire.partners > 1 else None
+        self._written: dict[str, Int64s] = {}
         self._pending: dict[str, StoredRelation] = {}
         self._last_pending: dict[str, int] = {}
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
@@ -201,6 +211,9 @@ class PartnerRun:
                 visible, relation = self.state.visible[name], self.state.relations[name]
                 visible.delta, visible.end = 0, relation.count
             self.state.set_levels(self.iteration_start, 0)
+            self._written = written_facts(self.stratum.rules, self._context.expressions)
+        if self.values is not None:
+            self.values.begin()
         self._plan_rules(is_first=not iteration)
         while self.stratum.rules:
             iteration += 1
@@ -238,6 +251,8 @@ class PartnerRun:
             self._plan_rules(is_first=False)
         for rule in self._repeated:
             self._run_rule(*rule)
+        if self.values is not None:
+            self._agree(self.values)
         if self.wire.partners > 1 and not self.routes.is_decomposed:
             self._send_candidates()
             new = self._send_copies()
@@ -263,11 +278,26 @@ class PartnerRun:
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body at their owners."""
-        for name, facts in written_facts(self.stratum.rules, self._context.expressions).items():
+        for name, facts in self._written.items():
             rows = self.state.pack_rows(facts)
             own = rows[owned_rows(rows, self.routes.relations[name], self.wire)]
             self.derivations += len(own)
             self.state.relations[name].insert(own, first_new=self.iteration_start[name])
+
+    def _agree(self, values: SharedCodec) -> None:
+        """Agree on the codes of new values, and rewrite the candidates that have them."""
+        agreement = values.agree(self.wire)
+        if agreement.is_identity:
+            return
+        waiting, self._pending = self._pending, {}
+        for name, pending in waiting.items():
+            rows = agreement.rows(pending.rows[: pending.count], self.state.program.relations[name])
+            counts = pending.counts[: pending.count] if pending.counts.size else NO_WEIGHTS
+            self.pending(name).insert(rows, counts)
+        # What expressions remember has codes from before.
+        known = self._context.expressions
+        self._context.expressions = Expressions(self.state.program, values, known.functions)
+        self._plan_rules(is_first=False)
 
     def _send_candidates(self) -> None:
         """Send candidates to their owners and take those that others found for this partner."""

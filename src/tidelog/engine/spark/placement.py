@@ -8,25 +8,57 @@ from tidelog.program.walk_nodes import walk
 
 
 def reason_for_driver(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum must run in the driver, or None if partners can run it.
+    """Return why a stratum that is kept for epochs must be in the driver, or None if partners can keep it.
 
-    Only the driver knows the texts of codes and can make new codes; and whatever settles a whole
-    iteration at once (choices, lattices, equivalences, subsumption, size limits) needs all facts in one
-    place.
+    They follow codes: whatever needs the values behind them, or all facts in one place, is for the driver.
+    """
+    return reason_for_one_place(stratum, program) or reason_for_values(stratum, program)
+
+
+def reason_for_one_place(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
+    """Return why all facts of a stratum must be in one place, or None if they can be divided.
+
+    Whatever settles a whole iteration at once (choices, lattices, equivalences, subsumption, size limits)
+    needs that.
     """
     law = program.law_of(stratum)
     if law is not None:
         return law
-    with_keys = (name for name in stratum.relations if program.relations[name].keys)
-    reasons = (*(f"`{name}` has keys" for name in with_keys), *_reasons(stratum, program))
-    return next(iter(reasons), None)
+    for name in stratum.relations:
+        if program.relations[name].keys:
+            return f"`{name}` has keys"
+    is_counting = any(isinstance(node, nodes.Counter) for node in walk(stratum.rules))
+    return "a rule counts with autoinc()" if is_counting else None
+
+
+def reason_for_values(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
+    """Return why a stratum needs the values behind codes, or None if it works on codes alone."""
+    return next(_reasons(stratum, program), None)
+
+
+def functions_of(stratum: nodes.Stratum, program: nodes.Program) -> frozenset[str]:
+    """Return the names of the functions that a stratum calls."""
+    found: set[str] = set()
+    for name in stratum.relations:
+        for column in program.relations[name].columns:
+            if column.is_lattice:
+                lattice = program.lattices[column.type]
+                joins = (lattice.lub, lattice.glb, lattice.widen, lattice.narrow)
+                found.update(join for join in joins if join is not None and join not in nodes.INTRINSIC_JOINS)
+    for node in walk((*stratum.rules, *stratum.subsumptions)):
+        match node:
+            case nodes.UserApplication():
+                found.add(node.name)
+            case nodes.Aggregate() if node.functor.startswith("@"):
+                found.add(node.functor.removeprefix("@"))
+            case _:
+                continue
+    return frozenset(found)
 
 
 def _reasons(stratum: nodes.Stratum, program: nodes.Program) -> Iterator[str]:
     for node in walk(stratum.rules):
         match node:
-            case nodes.Counter():
-                yield "a rule counts with autoinc()"
             case nodes.UserApplication():
                 yield f"a rule applies the function `{node.name}`"
             case nodes.RecordTerm() | nodes.BranchTerm():

@@ -7,8 +7,7 @@ import numpy as np
 from tidelog.engine.code_rows import as_columns
 from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.protocol import Codes
-from tidelog.engine.spark.files import Annotated, Folder
-from tidelog.engine.spark.work import file_name
+from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.storage.kernel import CodeArray
 
 

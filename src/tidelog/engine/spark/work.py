@@ -1,11 +1,13 @@
-"""What partners do in a job that evaluates one stratum from scratch and keeps no annotations."""
+"""What partners do in a job that evaluates one stratum from scratch and keeps no annotations.
+
+A stratum that makes values has no checkpoints: if executors die, it starts again.
+"""
 
 import dataclasses
 import json
 import time
 import uuid
 from collections.abc import Mapping, Sequence
-from urllib.parse import quote
 
 import numpy as np
 
@@ -13,14 +15,18 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.codes import Known, WorkerCodec
-from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
 from tidelog.engine.spark.routes import Routes
+from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
+from tidelog.engine.spark.value_files import NewValues, ValueFiles, read_values
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.program.nodes import Program
+from tidelog.values.codec import Codec
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +60,9 @@ class Evaluation:
     is_wide: bool
     checkpoint_seconds: float = 30.0
     saved: Checkpoint | None = None
-
-
-def file_name(relation: str, partner: int, name: str) -> str:
-    """Return the name of the file to which a partner writes its part of a relation."""
-    return f"{quote(relation, safe='')}/{partner}/{name}.parquet"
+    # If set, the stratum works on the values behind codes: where they are, and the user's functions.
+    values: ValueFiles | None = None
+    functions: bytes = b""
 
 
 def evaluate(payload: Evaluation, wire: Wire) -> Message:
@@ -75,6 +79,7 @@ class StratumEvaluation:
         self._folder = Folder(payload.folder)
         self._stratum = payload.program.strata[payload.stratum]
         self._state = LocalState(payload.program, dtype=np.int64 if payload.is_wide else np.int32)
+        self._new_values: NewValues | None = None
         self._saved_rows: dict[str, int] = {}
         self._saved_at = time.monotonic()
 
@@ -88,17 +93,41 @@ class StratumEvaluation:
             iteration = payload.saved.iteration
             self._load_checkpoint(payload.saved)
         self._saved_rows = {name: self._state.relations[name].count for name in self._stratum.relations}
-        codec = WorkerCodec(payload.program.types, payload.known)
-        expressions = Expressions(payload.program, codec, {})
-        context = PartnerContext(self._state, expressions, payload.settings, self._wire)
-        if payload.checkpoint_seconds >= 0 and not payload.routes.is_decomposed:
-            context.after_iteration = self._checkpoint
+        context = self._context()
         run = PartnerRun(self._stratum, payload.routes, context)
         statistics = run.run(payload.stratum, SilentObserver(), iteration)
         # Spark may run an ordinary task twice at once, and each writes files of its own.
         name = f"{payload.name}-{uuid.uuid4().hex[:12]}" if payload.routes.is_decomposed else payload.name
         written, sizes = self._write(name, {})
-        return {"statistics": dataclasses.asdict(statistics), "files": written, "sizes": sizes}
+        reply: dict[str, object] = {
+            "statistics": dataclasses.asdict(statistics),
+            "files": written,
+            "sizes": sizes,
+        }
+        if self._new_values is not None:
+            reply["warnings"] = self._new_values.warnings()
+            if self._wire.me == 0:
+                # All partners have the same values by now.
+                reply["values"] = self._new_values.write(self._folder, name)
+        return reply
+
+    def _context(self) -> PartnerContext:
+        """Return what rules run with: values behind codes if the stratum needs them."""
+        payload = self._payload
+        if payload.values is None:
+            codec: Codec = WorkerCodec(payload.program.types, payload.known)
+            context = PartnerContext(
+                self._state, Expressions(payload.program, codec, {}), payload.settings, self._wire
+            )
+            if payload.checkpoint_seconds >= 0 and not payload.routes.is_decomposed:
+                context.after_iteration = self._checkpoint
+            return context
+        shared = SharedCodec(payload.program.types) if self._wire.partners > 1 else None
+        codec = shared or Codec(payload.program.types)
+        read_values(codec, self._folder, payload.values)
+        self._new_values = NewValues(codec, payload.values)
+        expressions = Expressions(payload.program, codec, unpack_functions(payload.functions))
+        return PartnerContext(self._state, expressions, payload.settings, self._wire, values=shared)
 
     def _load(self, name: str, files: Sequence[str]) -> None:
         """Load what this partner keeps of a relation; all partners do so together."""

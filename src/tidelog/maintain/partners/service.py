@@ -16,12 +16,11 @@ from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
-from tidelog.engine.spark.files import Annotated, Folder
+from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
-from tidelog.engine.spark.work import file_name
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program

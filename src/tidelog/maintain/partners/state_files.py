@@ -6,8 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from tidelog.engine.code_rows import agreeing
-from tidelog.engine.spark.files import Annotated, Folder
-from tidelog.engine.spark.work import file_name
+from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s

@@ -1,0 +1,160 @@
+"""Strata that work on texts and records run on workers, and partners agree on the codes of what they make."""
+
+import tempfile
+import threading
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from conformance.functions import FUNCTIONS
+from conformance.test_conformance import CASES, NAMES
+from support.programs import build, insert, outputs, read, read_inputs, run, show
+from support.strategies import RandomProgram, programs
+from support.threaded_spark import options, threads_for_workers
+from tidelog import TidelogError
+from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark.engine import SparkEngine, Where
+from tidelog.values import Codec
+
+LIMIT = Settings(jobs=1, iteration_limit=500)
+
+
+def evaluate(program, inputs, functions=None, *, partners=3, **others):
+    """Return every relation after an evaluation by partners in threads, and where each stratum ran."""
+    codec = Codec(program.types)
+    with tempfile.TemporaryDirectory() as folder, threads_for_workers():
+        chosen = options(folder, partners, **others)
+        engine = SparkEngine(program, codec, LIMIT, functions or {}, chosen)
+        for name, facts in inputs.items():
+            insert(engine, program.relations[name], codec, facts)
+        engine.evaluate(SilentObserver())
+        found = {name: read(engine, relation, codec) for name, relation in program.relations.items()}
+        return found, engine.placements
+
+
+@settings(max_examples=60)
+@given(program=programs(), partners=st.integers(1, 4))
+def test_partners_agree_with_the_reference(program: RandomProgram, partners):
+    """Programs with texts, records and aggregates give the same facts, and no stratum runs in the driver."""
+    built = build(program.text)
+    try:
+        expected = run(program.text, inputs=program.inputs, settings=LIMIT)
+    except TidelogError:
+        return
+
+    found, placements = evaluate(built, program.inputs, partners=partners)
+
+    assert found == expected
+    in_driver = [each for each in placements if each.where is Where.DRIVER]
+    assert {each.reason for each in in_driver} <= {"the program has its facts"}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_case_gives_its_relations(name):
+    """Partners derive exactly the facts that are beside the program; only what holds state stays here."""
+    program = build((CASES / f"{name}.dl").read_text(encoding="utf-8"), f"{name}.dl")
+    inputs = read_inputs(program, CASES / f"{name}.facts")
+    expected = (CASES / f"{name}.expected").read_text(encoding="utf-8")
+
+    relations, placements = evaluate(program, inputs, FUNCTIONS)
+
+    assert show(relations, outputs(program)) == expected
+    reasons = {each.reason for each in placements if each.where is Where.DRIVER}
+    assert all(reason == "the program has its facts" or "is stateful" in reason for reason in reasons), (
+        reasons
+    )
+
+
+LISTS = """
+.type List = [head: symbol, tail: List]
+.type Shape = Dot {} | Pair {left: symbol, right: Shape}
+.decl word(x: symbol)
+.decl line(x: symbol, n: number)
+line(x, 1) :- word(x).
+line(cat(x, y), n + 1) :- line(x, n), word(y), n < 3.
+.decl path(x: List, n: number)
+path([x, nil], 1) :- word(x).
+path([cat(y, "-"), l], n + 1) :- path(l, n), word(y), n < 3.
+.decl shape(x: Shape)
+shape($Dot()).
+shape($Pair(h, $Pair(h, $Dot()))) :- path([h, _], _).
+.decl longest(x: symbol)
+longest(x) :- x = max y : { line(y, _) }.
+.decl found(x: symbol)
+found(x) :- shape($Pair(x, _)), line(x, _).
+found(x) :- word(y), x = cat(y, "-"), path([x, _], _).
+"""
+
+
+@pytest.mark.parametrize("partners", [1, 2, 4])
+def test_values_made_by_several_partners_are_one(partners):
+    """A text or record that many partners make in one iteration has one code from then on."""
+    inputs = {"word": [("a",), ("b",), ("c",), ("é",), ("",)]}
+
+    found, placements = evaluate(build(LISTS), inputs, partners=partners)
+
+    assert found == run(LISTS, inputs=inputs)
+    wheres = {each.relations[0]: each.where for each in placements}
+    derived = ("line", "path", "shape", "longest", "found")
+    assert {wheres[name] for name in derived} == {Where.PARTNERS}
+
+
+LAWS = """
+.decl edge(x: number, y: number)
+.decl same(x: number, y: number) eqrel
+same(x, y) :- edge(x, y).
+.decl tree(x: number, y: number) choice-domain y
+tree(x, y) :- edge(x, y).
+.decl best(x: number, y: number)
+best(x, y) :- edge(x, y).
+best(x, y1) <= best(x, y2) :- y2 <= y1.
+.decl numbered(n: number, x: number)
+numbered(autoinc(), x) :- edge(x, _).
+"""
+
+
+def test_facts_that_are_decided_together_are_with_one_worker():
+    """Choices, equivalences, subsumption and numbering need all facts: one worker has them, and says why."""
+    inputs = {"edge": [(1, 2), (2, 3), (4, 3), (7, 8)]}
+
+    found, placements = evaluate(build(LAWS), inputs)
+
+    assert found == run(LAWS, inputs=inputs)
+    reasons = {each.relations[0]: (each.where, each.reason) for each in placements if each.relations}
+    for name in ("same", "tree", "best", "numbered"):
+        where, reason = reasons[name]
+        assert where is Where.WORKER
+        assert reason.endswith("so one worker has all its facts")
+
+
+LOUD = """
+.functor shout(x: symbol): symbol
+.decl word(x: symbol)
+.decl loud(x: symbol)
+loud(@shout(x)) :- word(x).
+"""
+
+
+def test_functions_of_the_user_are_sent():
+    """Workers call Python functions, also those without a name; a call that fails is a diagnostic."""
+    inputs = {"word": [("a",), ("b",), ("c",)]}
+    mark = "!"
+
+    found, placements = evaluate(build(LOUD), inputs, {"shout": lambda x: x.upper() + mark})
+
+    assert found["loud"] == {("A!",), ("B!",), ("C!",)}
+    assert next(each.where for each in placements if each.relations == ("loud",)) is Where.PARTNERS
+    with pytest.raises(TidelogError, match=r"the functor `shout\('.'\)` failed: ZeroDivisionError"):
+        evaluate(build(LOUD), inputs, {"shout": lambda x: str(1 / 0) + x})
+
+
+def test_a_function_that_cannot_be_sent_stays_in_the_driver():
+    """What cannot be pickled runs in the driver, and the placement says why."""
+    lock = threading.Lock()
+
+    found, placements = evaluate(build(LOUD), {"word": [("a",)]}, {"shout": lambda x: x + str(lock.locked())})
+
+    assert found["loud"] == {("aFalse",)}
+    (reason,) = [each.reason for each in placements if each.where is Where.DRIVER]
+    assert reason.startswith("the function `shout` cannot be sent to workers")
