@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from support.epochs import Maintained
 from support.epochs_programs import tangled_epochs, tangled_programs
-from support.partner_epochs import LIMIT, follow, followable, rows
-from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from support.partner_epochs import LIMIT, divided, follow, followable, rows
+from support.programs import run
+from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy
 from tidelog.engine.local.by_row.layout import CALLER
 from tidelog.engine.spark.wire import between_threads
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
@@ -151,7 +152,7 @@ def test_partners_that_may_give_up_follow_epochs(partners, data):
 def check_partners(partners, data, strategy):
     """Take random programs through random epochs and compare each with an evaluation."""
     drawn = data.draw(tangled_programs())
-    program = followable(drawn.text)
+    program, aggregates = divided(drawn.text)
     history = [{name: set(facts) for name, facts in drawn.inputs.items()}]
     for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
         now = {name: set(facts) for name, facts in history[-1].items()}
@@ -159,11 +160,16 @@ def check_partners(partners, data, strategy):
             now[name] = (held - set(epoch.deletes[name])) | set(epoch.inserts[name])
         history.append(now)
 
-    states, deltas = follow(program, history, partners, strategy)
+    check_history(program, history, partners, strategy, aggregates)
+
+
+def check_history(program, history, partners, strategy, aggregates):
+    """Compare partners after every epoch with an evaluation by one of them alone."""
+    states, deltas = follow(program, history, partners, strategy, aggregates)
 
     before = {}
     for number, inputs in enumerate(history):
-        alone, _ = follow(program, [inputs], 1, strategy)
+        alone, _ = follow(program, [inputs], 1, strategy, aggregates)
         for name in program.relations:
             expected = alone[0][0][name]
             together = {}
@@ -177,3 +183,71 @@ def check_partners(partners, data, strategy):
                 assert inserted == expected.keys() - before[name].keys()
                 assert deleted == before[name].keys() - expected.keys()
         before = alone[0][0]
+
+
+TOTALS = """
+.decl shop(x: number, y: number) .input shop
+.decl sale(x: number, p: number) .input sale
+.decl shut(x: number) .input shut
+.decl total(x: number, n: number, m: number)
+total(x, n, m) :-
+    shop(x, _), !shut(x), n = sum p : { sale(x, p), p < 9 }, m = count : { shop(x, _), sale(_, x) }.
+.decl best(x: number, p: number)
+best(x, p) :- total(x, _, _), p = max q : { sale(x, q) }.
+.decl middle(f: float)
+middle(f) :- f = mean n : { total(_, n, _) }.
+.decl linked(x: number, y: number)
+linked(x, y) :- shop(x, y), best(x, p), p > 2.
+linked(x, z) :- linked(x, y), linked(y, z).
+.decl far(x: number, n: number)
+far(x, n) :- shop(x, _), n = count : { linked(x, _) }.
+"""
+PAIRS = st.sets(st.tuples(st.integers(0, 5), st.integers(0, 12)), max_size=10)
+
+
+@pytest.mark.parametrize("partners", [1, 2, 3])
+@settings(max_examples=20)
+@given(
+    history=st.lists(st.tuples(PAIRS, PAIRS, st.sets(st.tuples(st.integers(0, 5)))), min_size=2, max_size=4)
+)
+def test_aggregates_are_followed_group_by_group(partners, history):
+    """Counts, sums, means and extremes of divided groups are those of an evaluation after every epoch."""
+    program, aggregates = divided(TOTALS)
+    assert len(aggregates) == 5
+    inputs = [{"shop": shop, "sale": sale, "shut": shut} for shop, sale, shut in history]
+
+    check_history(program, inputs, partners, Strategy.UPDATE, aggregates)
+    states, _ = follow(program, inputs, partners, Strategy.AUTO, aggregates)
+    for number, facts in enumerate(inputs):
+        expected = run(TOTALS, inputs=facts)
+        for name in ("total", "best", "linked", "far"):
+            assert set().union(*(state[name] for state in states[number])) == expected[name]
+
+
+def test_partners_that_have_their_groups_do_not_evaluate_again():
+    """An aggregate is updated where groups are in memory; each partner has only groups that it owns."""
+    program, aggregates = divided(TOTALS)
+    first = {"shop": {(x, x + 1) for x in range(20)}, "sale": {(x, 3) for x in range(20)}, "shut": set()}
+    kept, reports = [], []
+
+    def work(wire):
+        engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=True, aggregates=aggregates)
+        for name, facts in first.items():
+            engine.insert(name, rows(facts, program.relations[name].arity))
+        engine.evaluate()
+        nothing = rows(set(), 2)
+        found = engine.apply({"sale": CodeDelta(rows({(4, 5)}, 2), nothing)}, MaintenanceSettings())
+        reports.append({report.relations[0]: report.action for report in found[1]})
+        engine.commit()
+        kept.append([len(groups._table) for groups in engine._groups.groups.values()])
+
+    threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+
+    of_aggregates = {action for name, action in reports[0].items() if name in aggregates}
+    assert of_aggregates == {Action.UPDATED, Action.SKIPPED}
+    assert all(sum(sizes) <= 20 for sizes in zip(*kept, strict=True))
+    assert all(max(sizes) < 20 for sizes in kept)

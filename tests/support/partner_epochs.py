@@ -11,6 +11,7 @@ from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import between_threads
+from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.projections import project_negations
 from tidelog.plan.maintenance import reason_to_recompute
@@ -19,7 +20,12 @@ LIMIT = Settings(jobs=1, iteration_limit=500)
 
 
 def followable(text):
-    """Return the program without the rules that partners do not follow."""
+    """Return the program without the rules that partners do not follow, and without aggregates."""
+    return divided(text, reason_to_recompute)[0]
+
+
+def divided(text, reason_against=lambda *_: None):
+    """Return the program as partners keep it, without rules they cannot run, and its aggregates."""
     program = build(text)
     strata = []
     for stratum in program.strata:
@@ -27,10 +33,11 @@ def followable(text):
             rule
             for rule in stratum.rules
             if reason_for_driver(replace(stratum, rules=(rule,)), program) is None
-            and "aggregate" not in (reason_to_recompute(replace(stratum, rules=(rule,)), program) or "")
+            and "aggregate" not in (reason_against(replace(stratum, rules=(rule,)), program) or "")
         )
         strata.append(replace(stratum, rules=rules))
-    return split_rules(project_negations(replace(program, strata=tuple(strata))))
+    named, aggregates = name_aggregates(replace(program, strata=tuple(strata)))
+    return split_rules(project_negations(named)), aggregates
 
 
 def rows(facts, arity):
@@ -38,7 +45,7 @@ def rows(facts, arity):
     return np.array(sorted(facts), np.int64).reshape(len(facts), arity)
 
 
-def follow(program, history, partners, strategy):
+def follow(program, history, partners, strategy, aggregates=None):
     """Return the annotated facts after each epoch, and each epoch's difference, of all partners together."""
     states = [[] for _ in history]
     deltas = [[] for _ in history]
@@ -46,7 +53,7 @@ def follow(program, history, partners, strategy):
 
     def work(wire):
         try:
-            engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=False)
+            engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates)
             for name, facts in history[0].items():
                 engine.insert(name, rows(facts, program.relations[name].arity))
             engine.evaluate()

@@ -16,7 +16,7 @@ from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues, numeric_values
-from tidelog.maintain.groups import Groups, changed_derivations, replace_rows
+from tidelog.maintain.groups import FactChanges, Groups, changed_derivations, replace_rows
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.user_groups import Combined, GroupObjects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
@@ -57,12 +57,9 @@ class GroupKeeper:
         start = time.perf_counter()
         state = self._state
         aggregate = self.aggregates[stratum.relations[0]]
-        plans = plan_stratum(stratum, state.program, statistics, counting=True).once
-        found = [collect(plan.operators, state, self._expressions) for plan in plans]
-        width = len(stratum.rules[0].head.terms)
-        derivations = np.concatenate([np.empty((0, width), np.int64), *found])
+        derivations = self._all_derivations(stratum, statistics)
         groups = Groups(aggregate, self._values(aggregate))
-        changed = groups.change(derivations, np.ones(len(derivations), np.int64))
+        changed = self._all_changes(groups.change(derivations, np.ones(len(derivations), np.int64)))
         for name, (_, content) in changed.items():
             state.relations[name].insert(state.pack_rows(content))
             state.set_levels({name: 0}, 1)
@@ -73,6 +70,17 @@ class GroupKeeper:
         return StratumStatistics(
             stratum.relations, False, 1, facts, len(derivations), time.perf_counter() - start
         )
+
+    def _all_derivations(self, stratum: Stratum, statistics: Statistics) -> "Int64s":
+        """Return the heads of all derivations of an aggregate's body."""
+        plans = plan_stratum(stratum, self._state.program, statistics, counting=True).once
+        found = [collect(plan.operators, self._state, self._expressions) for plan in plans]
+        width = len(stratum.rules[0].head.terms)
+        return np.concatenate([np.empty((0, width), np.int64), *found])
+
+    def _all_changes(self, changed: FactChanges) -> FactChanges:
+        """Return what changed in all groups, given what changed in those kept here: the same."""
+        return changed
 
     def follows(self, relation: str) -> bool:
         """Say whether the groups of an aggregate are known and can be followed."""
@@ -87,19 +95,25 @@ class GroupKeeper:
     ) -> tuple[dict[str, RowDelta], int]:
         """Advance the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state
-        rows, diffs = changed_derivations(rules, state.relations, earlier, derivations)
-        if not len(rows):
-            return {}, 0
-        self._failed = groups
-        changed = groups.change(rows, diffs)
-        self._failed = None
-        self._changes.append((groups, rows, diffs))
+        rows, diffs = self._changed_derivations(rules, earlier, derivations)
+        changed: FactChanges = {}
+        if len(rows):
+            self._failed = groups
+            changed = groups.change(rows, diffs)
+            self._failed = None
+            self._changes.append((groups, rows, diffs))
         found = {
             name: replace_rows(marks_of(name), state.pack_rows(deleted), state.pack_rows(inserted))
-            for name, (deleted, inserted) in changed.items()
+            for name, (deleted, inserted) in self._all_changes(changed).items()
             if len(deleted) or len(inserted)
         }
         return found, len(rows)
+
+    def _changed_derivations(
+        self, rules: Sequence[FlatRule], earlier: Mapping[str, RowDelta], derivations: LocalDerivations
+    ) -> "tuple[Int64s, Int64s]":
+        """Return the heads of derivations of an aggregate's body that are lost and gained."""
+        return changed_derivations(rules, self._state.relations, earlier, derivations)
 
     def undo(self) -> None:
         """Restore the groups from before the epoch."""

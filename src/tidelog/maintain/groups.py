@@ -4,7 +4,7 @@ An epoch finds the derivations of the aggregate's body that are lost and gained,
 They change their groups, and only the values of these groups are compared with what they were.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
@@ -20,6 +20,9 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT, first_touched
 from tidelog.storage.kernel import Bools, CodeArray, Int64s
 from tidelog.values.memory import enlarge
+
+# The facts of relations that are deleted, and those that are inserted.
+FactChanges = dict[str, tuple[Int64s, Int64s]]
 
 
 class Groups:
@@ -38,7 +41,7 @@ class Groups:
         self._has_value: Bools = np.zeros(0, np.uint8)
         self._flags: Bools = np.zeros(0, np.uint8)
 
-    def change(self, derivations: Int64s, diffs: Int64s) -> dict[str, tuple[Int64s, Int64s]]:
+    def change(self, derivations: Int64s, diffs: Int64s) -> FactChanges:
         """Insert and delete derivations: the group's columns, then the target's code if there is one.
 
         Return the facts of the aggregate's relations that are deleted thereby, and those inserted.
@@ -85,10 +88,12 @@ def changed_derivations(
     relations: Mapping[str, StoredRelation],
     earlier: Mapping[str, RowDelta],
     derivations: LocalDerivations,
+    rows_to_follow: Callable[[FlatRule, int, Int64s], Int64s] = lambda _rule, _place, rows: rows,
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
 
     A derivation lost through several literals counts as lost at the first of them; gains likewise.
+    Only the rows of a literal that `rows_to_follow` returns are followed.
     """
     judge, width = EpochJudge(relations, {}, earlier), len(rules[0].head.terms)
     heads, diffs = [np.empty((0, width), np.int64)], [np.empty(0, np.int64)]
@@ -105,7 +110,8 @@ def changed_derivations(
 
     for lost in (True, False):
         for rule, place, rows in judge.changed_literals(rules, lost=lost):
-            derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
+            followed = rows_to_follow(rule, place, rows)
+            derivations.forward(rule, rule.literals[place], followed, sink_at(rule, place, lost=lost))
     return np.concatenate(heads), np.concatenate(diffs)
 
 

@@ -44,6 +44,7 @@ from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import in_driver
 from tidelog.engine.spark.split import split_rules
+from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import DriverGroup, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.manifest import Manifest, Manifests
@@ -172,9 +173,11 @@ class SparkMaintainedEngine:
             part = subprogram(self._program, run.strata)
             placements += [Placement(stratum.relations, run.where, run.reason) for stratum in run.strata]
             if run.where is Where.PARTNERS:
-                part = split_rules(project_negations(part))
+                named, aggregates = name_aggregates(part)
+                part = split_rules(project_negations(named))
                 kept = tuple(name for name in part.relations if name not in reads)
-                specs.append(GroupSpec(part, kept, codes_of_constants(part.strata, self._codec)))
+                known = codes_of_constants(part.strata, self._codec)
+                specs.append(GroupSpec(part, kept, known, aggregates))
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
                 number = len(specs) - 1

@@ -1,7 +1,6 @@
 """From a request to a session: new, or where a store left off."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast, overload
@@ -20,6 +19,7 @@ from tidelog.session.load import load_facts
 from tidelog.session.mistakes import BY_NAME, NO_PROGRAM
 from tidelog.session.prepare import Prepared, Request, prepare, prepare_text, read_text
 from tidelog.session.session import Session
+from tidelog.session.spark_frames import spark_failures
 from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.store.log import LoggedEpoch
@@ -74,20 +74,8 @@ def open_session(
     chosen = combine_options(options, named)
     request = Request(None if program is None else find_source(program), chosen)
     recorder = SessionRecorder(chosen.observer, profiles=chosen.profile)
-    if chosen.engine != "spark":
-        return start_session(request, recorder)
-    with _plain_failures():
+    with spark_failures(chosen.engine):
         return start_session(with_spark(request), recorder)
-
-
-def _plain_failures() -> AbstractContextManager[None]:
-    """Return what raises failures inside Spark as diagnostics."""
-    from tidelog.engine.spark.opening import require_pyspark  # noqa: PLC0415 - only for Spark
-
-    require_pyspark()
-    from tidelog.engine.spark.java_errors import plain_failures  # noqa: PLC0415 - as above
-
-    return plain_failures()
 
 
 def with_spark(request: Request, *, once: bool = False) -> Request:

@@ -31,6 +31,7 @@ from tidelog.session.epochs import Epochs
 from tidelog.session.past_epochs import PastEpochs
 from tidelog.session.pending import AnyChanges, Functions, PendingEpoch, SomeText
 from tidelog.session.reader import EpochReader
+from tidelog.session.spark_frames import spark_failures
 from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, Subscriptions
 from tidelog.session.transaction import Transaction
 from tidelog.views import Delta
@@ -428,7 +429,8 @@ class Session(EpochReader):
     def _commit(self, work: Callable[[], Delta]) -> Delta:
         with self._epochs.lock:
             self._check_open()
-            delta = work()
+            with spark_failures(self._epochs.request.options.engine):
+                delta = work()
             delta.violations = self._guards.check(self._epochs, delta)
             self._subscriptions.add(delta)
         # Without the lock: a callback may wait for another thread that uses the session.

@@ -1,5 +1,6 @@
 """Facts given as Spark data frames, for an engine whose workers read them."""
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from tidelog import io
@@ -30,6 +31,18 @@ class WorkerFacts:
 
     engine: FrameEngine
     frame: "DataFrame"
+
+
+def spark_failures(engine: str) -> AbstractContextManager[None]:
+    """Return what raises failures inside Spark as diagnostics, for a session on that engine."""
+    if engine != "spark":
+        return nullcontext()
+    from tidelog.engine.spark.opening import require_pyspark  # noqa: PLC0415 - only for Spark
+
+    require_pyspark()
+    from tidelog.engine.spark.java_errors import plain_failures  # noqa: PLC0415 - as above
+
+    return plain_failures()
 
 
 def is_spark_frame(data: object) -> bool:

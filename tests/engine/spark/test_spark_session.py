@@ -504,7 +504,7 @@ def workers_of_spark():
 
 def test_what_falls_into_the_driver_is_warned_of(spark):
     """A stratum that partners cannot follow says so, with the reason; a small one says nothing (issue 18)."""
-    text = PATHS + ".decl total(n: number)\ntotal(n) :- n = count : { path(_, _) }.\n"
+    text = PATHS + ".decl same(x: symbol, y: symbol) eqrel\nsame(x, y) :- path(x, y).\n"
     facts = {"edge": [("a", "b"), ("b", "c")]}
     options = {"engine": "spark", "spark": spark}
 
@@ -514,7 +514,34 @@ def test_what_falls_into_the_driver_is_warned_of(spark):
         assert not small.warnings
 
     assert len(found) == 1
-    assert found[0].message.startswith("`total` reads 2 facts in the driver, not on workers: ")
+    assert found[0].message.startswith("`same` reads 2 facts in the driver, not on workers: ")
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_partners_keep_aggregates(spark, resident):
+    """Groups are divided among partners and follow insertions and deletions, resident or not."""
+    text = """
+    .decl sale(x: symbol, p: number)
+    .input sale
+    .decl total(x: symbol, n: number, best: number)
+    total(x, n, m) :- sale(x, _), n = sum p : { sale(x, p) }, m = max p : { sale(x, p) }.
+    .decl shops(n: number)
+    shops(n) :- n = count : { total(_, _, _) }.
+    """
+    facts = {"sale": [("a", 3), ("a", 4), ("b", 5), ("c", 1)]}
+    options = {"driver_facts": 0, "partners": 2, "resident": resident}
+
+    with tidelog.open(text, engine="spark", spark=spark, facts=facts, spark_options=options) as db:
+        wheres = {each.where.value for each in db.snapshot.engine.placements}
+        db.apply(insert={"sale": [("b", 9)]})
+        delta = db.apply(insert={"sale": [("d", 2)]}, delete={"sale": [("a", 4), ("c", 1)]})
+
+        assert wheres == {"partners"}
+        assert set(delta["total"].inserted) == {("a", 3, 3), ("d", 2, 2)}
+        assert set(delta["total"].deleted) == {("a", 7, 4), ("c", 1, 1)}
+        assert set(db["total"]) == {("a", 3, 3), ("b", 14, 9), ("d", 2, 2)}
+        assert set(db["shops"]) == {(3,)}
+        assert not db.warnings
 
 
 def test_relations_that_a_pass_made_are_not_shown(spark):
@@ -538,3 +565,16 @@ def test_relations_that_a_pass_made_are_not_shown(spark):
         assert {name for each in db.statistics.strata for name in each.relations} <= names
         assert {name for each in delta.strata for name in each.relations} <= names
         assert {name for each in db.snapshot.engine.placements for name in each.relations} <= names
+
+
+def test_failures_of_java_in_a_change_are_diagnostics(spark):
+    """A frame that Spark fails to read is one diagnostic in `apply` too, and the session is as before."""
+    facts = {"edge": [("a", "b")]}
+    broken = spark.range(2).selectExpr("raise_error('no such luck') as x", "raise_error('no luck') as y")
+
+    with tidelog.open(PATHS, engine="spark", spark=spark, facts=facts) as db:
+        with pytest.raises(TidelogError, match="no such luck") as raised:
+            db.apply(insert={"edge": broken})
+
+        assert raised.value.diagnostics[0].code == "spark-failed"
+        assert (db.epoch, set(db["edge"])) == (0, {("a", "b")})

@@ -16,6 +16,7 @@ from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumR
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.partner import (
@@ -27,11 +28,13 @@ from tidelog.engine.spark.partner import (
 )
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, most, total
+from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.decide import UNTOUCHED, Decision, Situation, decide, give_up
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
+from tidelog.maintain.partners.group_keeper import PartnerGroupKeeper
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.prices import FREE_WORK
 from tidelog.maintain.recompute import Recomputed
@@ -40,6 +43,7 @@ from tidelog.maintain.strata import StratumOutcome
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work
 from tidelog.plan.flatten import flatten_rule
+from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
@@ -89,9 +93,10 @@ def routes_of(program: Program) -> tuple[Routes, ...]:
 class PartnerEngine:
     """What one partner keeps of a program whose rules can all be followed."""
 
-    def __init__(
-        self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool
-    ) -> None:
+    def __init__(  # noqa: PLR0913 - an engine is made of no less
+        self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
+        aggregates: Mapping[str, GroupedAggregate] | None = None,
+    ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
         self.routes = routes_of(program)
@@ -109,6 +114,8 @@ class PartnerEngine:
         ]
         self._read = [earlier_relations(stratum) for stratum in program.strata]
         self._learned = [Learned() for _ in program.strata]
+        self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire)
+        self._obstacles = [self._obstacle(stratum) for stratum in program.strata]
 
     # --- from scratch, and from files -------------------------------------------------------------
 
@@ -140,6 +147,7 @@ class PartnerEngine:
             statistics = self._run(number, stratum)
             finished.append(statistics)
             self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))
+        self._groups.commit()
         return finished
 
     @property
@@ -152,6 +160,8 @@ class PartnerEngine:
         self._learned = [Learned(each) for each in work]
 
     def _run(self, number: int, stratum: Stratum) -> StratumStatistics:
+        if self._has_groups(stratum):
+            return self._groups.evaluate(stratum, StateStatistics(self.state))
         context = PartnerContext(self.state, self._expressions, self._settings, self.wire)
         return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
 
@@ -210,10 +220,26 @@ class PartnerEngine:
             share = reach.rows * self.wire.partners / max(1, *total(self.wire, sum(sizes)))
         now = Situation(
             reach.rows, share, learned.expected_recompute(reach.net_deleted), learned,
+            obstacle=self._obstacles[number] or self._unknown_groups(stratum),
             has_rules=has_rules, is_recursive=stratum.is_recursive,
         )  # fmt: skip
         decision = decide(now, chosen)
         return replace(decision, reason=f"{decision.reason}; {self.wire.partners} partners")
+
+    def _has_groups(self, stratum: Stratum) -> bool:
+        """Say whether a stratum is that of an aggregate, followed group by group."""
+        return stratum.relations[0] in self._groups.aggregates
+
+    def _obstacle(self, stratum: Stratum) -> str | None:
+        """Return why a stratum is never followed, or None if it is."""
+        return None if self._has_groups(stratum) else reason_to_recompute(stratum, self.program)
+
+    def _unknown_groups(self, stratum: Stratum) -> str | None:
+        """Return that some partner does not have the groups of an aggregate, or None if all have theirs."""
+        if not self._has_groups(stratum):
+            return None
+        (missing,) = total(self.wire, int(not self._groups.follows(stratum.relations[0])))
+        return "partners do not have its groups in memory" if missing else None
 
     def _advance(
         self, number: int, own: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], decision: Decision,
@@ -230,6 +256,12 @@ class PartnerEngine:
             judge, meter, partial(self._check_level, stratum), self.routes[number], self.wire
         )
         try:
+            if decision.is_update and self._has_groups(stratum):
+                changes, own_work = self._groups.follow(
+                    self._rules[number], earlier, self._derivations, self._marks_of
+                )
+                (work,) = total(self.wire, own_work)
+                return StratumOutcome(changes, decision, work)
             if decision.is_update:
                 changes = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
                 learned.learn(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
@@ -283,11 +315,13 @@ class PartnerEngine:
         """Forget the old epoch; return the rows of each relation whose annotations changed."""
         touched = {name: marks.commit() for name, marks in self._marks.items()}
         touched.update(self._recomputed.commit())
+        self._groups.commit()
         return {name: rows for name, rows in touched.items() if rows.size}
 
     def undo(self) -> None:
         """Restore the old epoch."""
         self._recomputed.undo()
+        self._groups.undo()
         for marks in self._marks.values():
             marks.undo()
 

@@ -8,8 +8,6 @@ from tidelog.engine.spark.engine import Where
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.maintain.partners.pool import PartnerPool
-from tidelog.maintain.projections import project_negations
-from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 
@@ -37,16 +35,12 @@ def place_strata(
     placed: list[PlacedStrata] = []
     refusal = pool.reason_against()
     known = dict(sizes)
-    projected = project_negations(program)
-    followed = {stratum.relations: stratum for stratum in projected.strata}
     for stratum in program.strata:
         law = reason_for_driver(replace(stratum, rules=()), program)
         if not stratum.rules and law is None:
             continue
         facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
         where, reason = Where.DRIVER, reason_for_driver(stratum, program)
-        # Partners follow negated atoms with wildcards through relations of their own.
-        reason = reason or reason_to_recompute(followed[stratum.relations], projected)
         if reason is None and facts <= options.driver_facts:
             reason = f"no more than {options.driver_facts:,} facts are read"
         elif reason is None and refusal is not None:

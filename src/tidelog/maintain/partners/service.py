@@ -6,7 +6,7 @@ and keeps its state in memory between them.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, field
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
+from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program
@@ -35,6 +36,7 @@ class GroupSpec:
     program: Program
     own: tuple[str, ...]
     known: Known
+    aggregates: Mapping[str, GroupedAggregate] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +95,12 @@ class _Service:
     def _new_engine(self, request: Mapping[str, Any]) -> PartnerEngine:
         spec = self._payload.groups[request["group"]]
         engine = PartnerEngine(
-            spec.program, spec.known, self._payload.settings, self._wire, is_wide=request["is_wide"]
+            spec.program,
+            spec.known,
+            self._payload.settings,
+            self._wire,
+            is_wide=request["is_wide"],
+            aggregates=spec.aggregates,
         )
         self._engines[request["group"]] = engine
         return engine

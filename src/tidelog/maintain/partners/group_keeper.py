@@ -1,0 +1,116 @@
+"""Aggregates under change, divided by group: each partner keeps the groups that it owns.
+
+Every partner has all facts that an aggregate's body reads, and follows the derivations of some of them. A
+derivation is sent to the owner of its group, and what becomes of the group's value from there to all.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+
+from tidelog.engine.local.chains import StepChain, make_chain
+from tidelog.engine.local.derive import LocalDerivations
+from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.state import LocalState
+from tidelog.engine.local.steps import SinkStep
+from tidelog.engine.spark.kernels import WHOLE_ROW
+from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.partner import DividedScan, owner_of, parts_by_owner
+from tidelog.engine.spark.wire import Wire
+from tidelog.maintain.aggregates import GroupedAggregate
+from tidelog.maintain.group_keeper import GroupKeeper
+from tidelog.maintain.groups import FactChanges, changed_derivations
+from tidelog.maintain.row_delta import RowDelta
+from tidelog.plan import RulePlan, plan_stratum
+from tidelog.plan.flatten import FlatRule
+from tidelog.plan.operators import ScanView
+from tidelog.plan.statistics import Statistics
+from tidelog.program.nodes import Stratum
+from tidelog.storage.kernel import CodeArray, Int64s
+
+_DERIVATIONS, _DELETED, _INSERTED = "derivations", "-", "+"
+
+
+class PartnerGroupKeeper(GroupKeeper):
+    """The groups that one partner owns, of every aggregate that has a relation."""
+
+    def __init__(
+        self,
+        aggregates: Mapping[str, GroupedAggregate],
+        state: LocalState,
+        expressions: Expressions,
+        wire: Wire,
+    ) -> None:
+        super().__init__(aggregates, state, expressions)
+        self._wire = wire
+
+    def _all_derivations(self, stratum: Stratum, statistics: Statistics) -> Int64s:
+        """Return the heads of all derivations of the groups owned here."""
+        plans = plan_stratum(stratum, self._state.program, statistics, counting=True).once
+        width = len(stratum.rules[0].head.terms)
+        found = [np.empty((0, width), np.int64), *(self._found_here(plan) for plan in plans)]
+        rows = np.concatenate(found)
+        return self._to_owners(stratum.relations[0], rows, np.ones(len(rows), np.int64))[0]
+
+    def _found_here(self, plan: RulePlan) -> Int64s:
+        """Return the heads of the derivations that begin with rows this partner follows."""
+        width = len(plan.operators[-1].outputs)
+        found: list[CodeArray] = [np.empty((0, width), np.int64)]
+        end = SinkStep()
+        end.sink = lambda batch: found.append(batch.astype(np.int64))
+        chain = make_chain(plan.operators, self._state, self._expressions, end)
+        beginning = plan.operators[0]
+        if isinstance(beginning, ScanView) and self._wire.partners > 1:
+            scan = DividedScan(beginning, self._state, self._expressions, WHOLE_ROW, self._wire)
+            scan.next = chain.first
+            chain = StepChain(scan, chain.first)
+        elif self._wire.me > 0:
+            return found[0]  # a chain that begins with no scan is not divided
+        chain.run(*chain.rows())
+        return np.concatenate(found)
+
+    def _changed_derivations(
+        self, rules: Sequence[FlatRule], earlier: Mapping[str, RowDelta], derivations: LocalDerivations
+    ) -> tuple[Int64s, Int64s]:
+        """Return the heads of derivations of groups owned here that are lost and gained."""
+
+        def mine(rule: FlatRule, place: int, rows: Int64s) -> Int64s:
+            content = self._state.relations[rule.literals[place].relation].rows[rows]
+            found: Int64s = rows[owner_of(content, WHOLE_ROW, self._wire.partners) == self._wire.me]
+            return found
+
+        found = changed_derivations(rules, self._state.relations, earlier, derivations, mine)
+        return self._to_owners(rules[0].relation, *found)
+
+    def _to_owners(self, relation: str, rows: Int64s, diffs: Int64s) -> tuple[Int64s, Int64s]:
+        """Send derivations to the owners of their groups; return those of groups owned here."""
+        width = len(self.aggregates[relation].group_types)
+        groups = np.ascontiguousarray(rows[:, :width])
+        packed = np.column_stack([rows, diffs])
+        tables: list[list[Rows]] = [[] for _ in range(self._wire.partners)]
+        for partner, positions in parts_by_owner(groups, WHOLE_ROW, self._wire.partners):
+            tables[partner].append(Rows(_DERIVATIONS, packed[positions]))
+        received = self._wire.exchange([Message((), tuple(each)) for each in tables])
+        parts = [table.rows for message in received for table in message.tables]
+        found = np.concatenate([packed[:0], *parts])
+        return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1])
+
+    def _all_changes(self, changed: FactChanges) -> FactChanges:
+        """Return what changed in the groups of all partners."""
+        tables = [
+            Rows(f"{sign}{name}", rows)
+            for name, sides in changed.items()
+            for sign, rows in zip((_DELETED, _INSERTED), sides, strict=True)
+        ]
+        received = self._wire.exchange([Message((), tuple(tables))] * self._wire.partners)
+        every = [table for message in received for table in message.tables]
+        return {
+            name: (_joined(every, _DELETED + name, arity), _joined(every, _INSERTED + name, arity))
+            for name in {table.name[1:]: None for table in every}
+            if (arity := self._state.relations[name].arity) >= 0
+        }
+
+
+def _joined(tables: Iterable[Rows], name: str, arity: int) -> Int64s:
+    parts = [table.rows.astype(np.int64) for table in tables if table.name == name]
+    return np.concatenate([np.empty((0, arity), np.int64), *parts])
