@@ -41,23 +41,22 @@ from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
+from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import in_driver
 from tidelog.engine.spark.split import split_rules
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
-from tidelog.maintain.partners.groups import DriverGroup, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.groups import DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.rule_change import keep_strata, rule_reports
 from tidelog.maintain.partners.service import GroupSpec
+from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import (
     Found,
-    change_facts,
     found_in,
-    read_state,
-    shorten_files,
     without_rows,
     write_inputs,
 )
@@ -66,7 +65,6 @@ from tidelog.program import print_program
 from tidelog.program.nodes import Program
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
-from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 from tidelog.version import own_version
@@ -105,10 +103,11 @@ class SparkMaintainedEngine:
     def _adopt(self, program: Program) -> None:
         self._program = program
         self._inputs = {
-            name: StoredRelation(relation.arity, np.int64, counting=True)
+            name: SessionInput(name, relation.arity, self._folder)
             for name, relation in program.relations.items()
         }
         self._input_files: dict[str, list[str]] = {}
+        self._frames: dict[str, DataFrame] = {}
         self._groups: list[StratumGroup] = []
         self._placed: tuple[PlacedStrata, ...] = ()
         self._home: dict[str, StratumGroup] = {}
@@ -120,8 +119,25 @@ class SparkMaintainedEngine:
         """Insert input facts."""
         self._inputs[relation].insert(as_rows(columns, len(columns[0]) if columns else 1))
 
+    @property
+    def most_driver_facts(self) -> int:
+        """Return how many rows of a frame are better read by the driver."""
+        return max(0, self._options.driver_facts)
+
+    def insert_frame(self, relation: str, frame: "DataFrame") -> None:
+        """Insert the rows of a data frame with columns c0, c1, ...; workers encode them, see `ingest`."""
+        self._frames[relation] = frame
+
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, group by group."""
+        if self._frames:
+            # Constants get their codes first: whoever asks for them later need not read workers' texts.
+            codes_of_constants(self._program.strata, self._codec)
+            frames, self._frames = self._frames, {}
+            for name, found in write_frames(
+                frames, self._program.relations, self._codec, self._folder
+            ).items():
+                self._inputs[name].put_files(found)
         self._place()
         return self._evaluate_groups(observer, ())
 
@@ -142,18 +158,17 @@ class SparkMaintainedEngine:
                 observer.iteration_finished(number, each.iterations, each.facts, each.facts)
                 observer.stratum_finished(number, each)
             finished += statistics
-        first = {
-            name: RelationChange(fact_columns(facts.live_rows()), fact_columns(facts.live_rows()[:0]))
-            for name, facts in self._inputs.items()
-            if len(facts)
-        }
-        self._commit(first, self._epoch)
+        if self._manifests is not None:
+            self._input_files = {name: facts.files() for name, facts in self._inputs.items() if len(facts)}
+        self._commit({}, self._epoch)
         return RunStatistics(tuple(finished), time.perf_counter() - begun)
 
-    def _facts_for(self, group: StratumGroup) -> dict[str, CodeArray]:
+    def _facts_for(self, group: StratumGroup) -> dict[str, GroupFacts]:
         """Return the input facts of a group's own relations, and all facts of those it reads."""
-        facts = {name: self._inputs[name].live_rows() for name in group.own}
-        facts.update({n: self._rows(n) for n in group.reads if n not in group.sources})
+        facts: dict[str, GroupFacts] = {name: self._inputs[name] for name in group.own}
+        for name in group.reads:
+            if name not in group.sources:
+                facts[name] = self._rows(name) if name in self._home else self._inputs[name]
         return facts
 
     def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
@@ -209,8 +224,8 @@ class SparkMaintainedEngine:
 
     def _rows(self, relation: str) -> CodeArray:
         home = self._home.get(relation)
-        stored = self._inputs[relation] if home is None else home.stored(relation)
-        return stored.live_rows().astype(np.int64, copy=False)
+        rows = self._inputs[relation].rows() if home is None else home.stored(relation).live_rows()
+        return rows.astype(np.int64, copy=False)
 
     def match(self, relation: str, pattern: Sequence[int | None]) -> list[Codes]:
         """Return the facts that agree with the pattern's codes; None agrees with all."""
@@ -218,11 +233,11 @@ class SparkMaintainedEngine:
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
-        return self._inputs[relation].find(fact_rows(columns, self._arity(relation))) >= 0
+        return self._inputs[relation].contain(fact_rows(columns, self._arity(relation)))
 
     def input_facts(self, relation: str) -> list[Codes]:
         """Return the input facts of a relation; one of zeros for each if it has no columns."""
-        return fact_columns(self._inputs[relation].live_rows())
+        return fact_columns(self._inputs[relation].rows())
 
     def look_up(self, relation: str, codes: Mapping[int, int]) -> Found:
         """Return the facts that have these codes in these columns, with the iterations of each.
@@ -232,13 +247,17 @@ class SparkMaintainedEngine:
         home = self._home.get(relation)
         if home is not None:
             return home.look_up(relation, codes)
-        rows = self._inputs[relation].live_rows()
+        rows = self._inputs[relation].rows()
         return found_in(rows, np.zeros(len(rows), np.int32), codes)
 
     def code_frame(self, relation: str) -> "DataFrame | None":
         """Return the codes of a relation as a data frame for workers, or None if the driver has them."""
         home = self._home.get(relation)
-        files = home.plain_files(relation) if isinstance(home, PartnerGroup) else ()
+        files: Sequence[str] = ()
+        if home is None:
+            files = self._inputs[relation].plain_files()
+        elif isinstance(home, PartnerGroup):
+            files = home.plain_files(relation)
         if not files or not self._arity(relation):
             return None
         return read_codes(self._options.spark, self._folder, files, self._arity(relation))
@@ -298,7 +317,7 @@ class SparkMaintainedEngine:
 
     def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
-            change_facts(self._inputs[name], *self._rows_of(name, change))
+            self._inputs[name].change(*self._rows_of(name, change))
 
     def change_rules(
         self, program: Program, settings: MaintenanceSettings, observer: Observer,
@@ -318,7 +337,7 @@ class SparkMaintainedEngine:
             self._epoch += 1
             for name in program.relations:
                 if name in inputs:
-                    self._inputs[name].insert(inputs[name].live_rows())
+                    self._inputs[name] = inputs[name].copy()
             self._follow_inputs(changes)
             self._place()
             self._groups = keep_strata(self._groups, old_groups, changed)
@@ -333,8 +352,8 @@ class SparkMaintainedEngine:
         def facts_before(name: str) -> CodeArray:
             if name not in inputs:
                 return np.empty((0, self._arity(name)), np.int64)
-            stored = old[name].stored(name) if name in old else inputs[name]
-            return stored.live_rows().astype(np.int64, copy=False)
+            rows = old[name].stored(name).live_rows() if name in old else inputs[name].rows()
+            return rows.astype(np.int64, copy=False)
 
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
@@ -356,8 +375,8 @@ class SparkMaintainedEngine:
         relations = {}
         for name in self._program.relations:
             rows = self._rows(name)
-            left_out = without_rows(self._inputs[name].live_rows(), rows)
-            is_input = np.concatenate([self._inputs[name].find(rows) >= 0, np.ones(len(left_out), np.bool_)])
+            left_out = without_rows(self._inputs[name].rows(), rows)
+            is_input = np.concatenate([self._inputs[name].contain(rows), np.ones(len(left_out), np.bool_)])
             levels = np.where(is_input, 0, 1).astype(np.int32)
             levels[len(rows) :] = 2**31 - 1
             every = np.concatenate([rows, left_out])
@@ -389,7 +408,7 @@ class SparkMaintainedEngine:
             return None
         self._epoch, self._applied = manifest.epoch, list(manifest.applied)
         for name, files in manifest.inputs.items():
-            self._inputs[name].insert(read_state(self._folder, files, self._arity(name)).live_rows())
+            self._inputs[name].take_files(files, self._options.driver_facts)
         self._input_files = {name: list(files) for name, files in manifest.inputs.items()}
         runs = [
             PlacedStrata(
@@ -415,7 +434,7 @@ class SparkMaintainedEngine:
                 file = f"{epoch}-{uuid.uuid4().hex[:12]}"
                 written = write_inputs(self._folder, name, file, *self._rows_of(name, change))
                 files = [*self._input_files.get(name, ()), written]
-                self._input_files[name] = shorten_files(self._folder, name, files, self._arity(name))
+                self._input_files[name] = self._inputs[name].shortened(files)
             groups = [
                 {
                     "strata": [self._program.strata.index(stratum) for stratum in run.strata],

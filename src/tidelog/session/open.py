@@ -81,17 +81,17 @@ def open_session(
 def with_spark(request: Request, *, once: bool = False) -> Request:
     """Return the request with what Spark needs, if it is the engine.
 
-    An engine that evaluates `once` reads frames itself; one that follows changes gets their rows.
+    Only one that follows changes continues from what is on shared storage.
     """
     options = request.options
     if options.engine != "spark":
         return request
-    from tidelog.engine.spark.opening import choose_options, gather_facts  # noqa: PLC0415 - only for Spark
+    from tidelog.engine.spark.opening import choose_options, name_stored_facts  # noqa: PLC0415 - only for Spark
 
     spark = choose_options(options.spark, options.spark_options)
     if once:
         return replace(request, spark=spark)
-    return replace(request.changed(facts=gather_facts(options.facts, spark)), spark=spark)
+    return replace(request.changed(facts=name_stored_facts(options.facts, spark)), spark=spark)
 
 
 def start_session(request: Request, recorder: SessionRecorder) -> Session:

@@ -13,6 +13,7 @@ from tidelog import TidelogError
 from tidelog.engine.spark.gathering import gather
 from tidelog.engine.spark.greeting import Safety
 from tidelog.engine.spark.job import new_access
+from tidelog.engine.spark.texts import FiledDictionary
 from tidelog.spark import apply_once
 
 PATHS = """
@@ -578,3 +579,56 @@ def test_failures_of_java_in_a_change_are_diagnostics(spark):
 
         assert raised.value.diagnostics[0].code == "spark-failed"
         assert (db.epoch, set(db["edge"])) == (0, {("a", "b")})
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_rows_of_frames_stay_with_workers(spark, resident, monkeypatch):
+    """A session reads frames on workers, follows changes of their facts, and goes on from its storage."""
+    monkeypatch.setattr(FiledDictionary, "_read", lambda _: pytest.fail("the driver read all texts"))
+    edges = [(n, n + 1) for n in range(30)]
+    text = """
+    .decl edge(x: number, y: number)
+    .decl name(x: number, s: symbol)
+    .decl path(x: number, s: symbol)
+    path(x, s) :- edge(x, y), name(y, s).
+    path(x, s) :- edge(x, y), path(y, s).
+    .decl ends(s: symbol, n: number)
+    ends(s, n) :- name(_, s), n = count : { path(_, s) }.
+    """
+    frames = {
+        "edge": spark.createDataFrame(edges + edges[:3], "x int, y long"),
+        "name": spark.createDataFrame([(30, "end"), (10, "ten")], "x long, s string"),
+    }
+    options = {**EVERYWHERE, "resident": resident}
+
+    with tidelog.open(text, engine="spark", spark=spark, facts=frames, spark_options=options) as db:
+        engine = db.snapshot.engine
+        assert {each.where.value for each in engine.placements} == {"partners"}
+        assert (len(db["edge"]), engine._inputs["edge"].filed.size) == (30, 30)
+        delta = db.apply(delete={"edge": [(20, 21), (77, 78)]}, insert={"edge": [(3, 4), (90, 20)]})
+        again = db.apply(insert={"edge": [(20, 21)]}, delete={"edge": [(90, 20)]})
+
+        assert set(delta["edge"].inserted) == {(90, 20)}
+        assert set(delta["edge"].deleted) == {(20, 21)}
+        assert len(delta["path"].deleted) == 21
+        assert len(again["path"].inserted) == 21
+        assert len(db["edge"]) == 30
+
+
+def test_frames_in_storage_are_continued(spark, tmp_path):
+    """A state that began with frames is opened again with their facts, and what changed since."""
+    options = {**EVERYWHERE, "storage": str(tmp_path / "state")}
+    frame = spark.createDataFrame([("a", "b"), ("b", "c"), ("c", "d")], "x string, y string")
+    common = {"engine": "spark", "spark": spark, "spark_options": options}
+
+    with tidelog.open(PATHS, facts={"edge": frame}, **common) as db:
+        db.apply(delete={"edge": [("b", "c")]}, insert={"edge": [("d", "e")]})
+        before = set(db["path"])
+    with tidelog.open(PATHS, facts={"edge": frame}, **common) as db:
+        assert (db.epoch, set(db["path"])) == (1, before)
+        assert set(db["edge"]) == {("a", "b"), ("c", "d"), ("d", "e")}
+        db.apply(insert={"edge": [("b", "c")]})
+        assert len(db["path"]) == 10
+        rows = sorted(tuple(row) for row in db["edge"].to_spark().collect())
+
+    assert rows == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]

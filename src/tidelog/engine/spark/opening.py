@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
 
 from tidelog.errors import Diagnostic, TidelogError
 
@@ -67,8 +66,8 @@ def spark_for_command(master: str | None) -> Iterator[object]:
 Facts = Path | str | Mapping[str, object] | None
 
 
-def gather_facts(facts: Facts, options: object) -> Facts:
-    """Return facts with every Spark frame as an Arrow table.
+def name_stored_facts(facts: Facts, options: object) -> Facts:
+    """Return facts, with the relations that a state on shared storage has facts of.
 
     A state on shared storage has its facts: its relations are named, so that the program is the same.
     """
@@ -76,19 +75,9 @@ def gather_facts(facts: Facts, options: object) -> Facts:
     from tidelog.engine.spark.files import MANIFEST  # noqa: PLC0415 - as above
     from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
 
-    found = _gather_frames(facts)
     assert isinstance(options, SparkOptions)
-    if options.storage is None or not (found is None or isinstance(found, Mapping)):
-        return found
+    if options.storage is None or not (facts is None or isinstance(facts, Mapping)):
+        return facts
     stored = open_storage(options, options).read_json(MANIFEST) or {}
     named: dict[str, object] = dict.fromkeys(stored.get("named", ()), ())
-    return {**named, **(found or {})} if named else found
-
-
-def _gather_frames(facts: Facts) -> Facts:
-    if not isinstance(facts, Mapping) or not any(hasattr(each, "toArrow") for each in facts.values()):
-        return facts
-    from tidelog.engine.spark.gathering import gather  # noqa: PLC0415 - only with Spark
-
-    frames: dict[str, Any] = dict(facts)
-    return {name: gather(data) if hasattr(data, "toArrow") else data for name, data in frames.items()}
+    return {**named, **(facts or {})} if named else facts

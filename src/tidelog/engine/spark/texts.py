@@ -57,6 +57,11 @@ class FiledDictionary(Dictionary):
         return not self._unread
 
     @property
+    def file_names(self) -> list[str]:
+        """Return the names of all files."""
+        return [file.name for _, file in self._filed]
+
+    @property
     def next_part(self) -> int:
         """Return a number that no file has as its part, nor any above it."""
         return max((file.part for _, file in self._filed), default=-1) + 1
@@ -123,8 +128,7 @@ class FiledDictionary(Dictionary):
         found = spark.createDataFrame(pa.table({TEXT: super().to_arrow(own), "code": own}))
         if not self._filed:
             return found
-        names = [file.name for _, file in self._filed]
-        written = spark.read.parquet(*self._folder.path_of(names))
+        written = spark.read.parquet(*self._folder.path_of(self.file_names))
         first = f.element_at(f.array(*(f.lit(each) for each in self.offsets())), f.col(PART) + 1)
         return found.union(written.select(f.col(TEXT), (first + f.col(PLACE)).alias("code")))
 

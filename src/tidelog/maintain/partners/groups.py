@@ -26,6 +26,7 @@ from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import (
     MOST_FILES,
     Found,
@@ -41,6 +42,9 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
 
+# All facts of a relation: in memory, or input facts in files.
+GroupFacts = CodeArray | SessionInput
+
 
 class StratumGroup(Protocol):
     """Strata with a state of their own."""
@@ -50,7 +54,7 @@ class StratumGroup(Protocol):
     # The groups of partners whose files have relations that this group reads.
     sources: "Mapping[str, PartnerGroup]"
 
-    def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
+    def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
         """Evaluate from scratch, from the input facts of own relations and all facts of those it reads.
 
         A group of partners has the facts that other partners keep from their files.
@@ -97,9 +101,10 @@ class DriverGroup:
         self.sources: Mapping[str, PartnerGroup] = {}
         self._engine = engine
 
-    def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
+    def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
         """Evaluate from scratch."""
-        for name, rows in facts.items():
+        for name, found in facts.items():
+            rows = found.rows() if isinstance(found, SessionInput) else found
             if len(rows):
                 self._engine.insert(name, as_columns(rows))
         finished = self._engine.evaluate(observer).strata
@@ -167,17 +172,22 @@ class PartnerGroup:
 
     # --- epochs ------------------------------------------------------------------------------------
 
-    def evaluate(self, facts: Mapping[str, CodeArray], observer: Observer) -> list[StratumStatistics]:
+    def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
         """Evaluate from scratch, except for what is kept."""
         name = _new_name("0")
         self.is_wide |= any(source.is_wide for source in self.sources.values())
         self.is_wide |= any(each.is_wide for each in self.kept.values())
-        self.is_wide |= not all(fits_narrow(rows.astype(np.int64)) for rows in facts.values())
-        files = {
-            relation: [write_inputs(self._folder, relation, f"{self.number}-{name}", rows, rows[:0])]
-            for relation, rows in facts.items()
-            if relation not in self.kept
-        }
+        files: dict[str, list[str]] = {}
+        for relation, found in facts.items():
+            if isinstance(found, SessionInput):
+                self.is_wide |= found.is_wide
+                files[relation] = [] if relation in self.kept else found.files()
+                continue
+            self.is_wide |= not fits_narrow(found.astype(np.int64))
+            if relation not in self.kept:
+                own = f"{self.number}-{name}"
+                files[relation] = [write_inputs(self._folder, relation, own, found, found[:0])]
+        files = {relation: each for relation, each in files.items() if each}
         files |= {relation: list(source.files[relation]) for relation, source in self.sources.items()}
         replies: list[dict[str, Any]] = []
         strata = [stratum for stratum in self.program.strata if stratum.rules]

@@ -18,6 +18,7 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import MANIFEST, Folder
+from tidelog.engine.spark.texts import FiledDictionary
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
@@ -112,6 +113,8 @@ class Manifests:
             token = uuid.uuid4().hex
             content = {"format": _FORMAT, "token": token, **asdict(manifest)}
             content |= {"symbols": self._symbols, "records": self._records, "numbers": numbers}
+            # Texts in files of workers: frames are joined with them.
+            content["texts"] = codec.symbols.file_names if isinstance(codec.symbols, FiledDictionary) else []
             self.folder.write_json(MANIFEST, content)
             if self._commits % _SWEPT_EVERY == 0:
                 self.folder.sweep(set(_texts(content)), _GRACE_SECONDS)

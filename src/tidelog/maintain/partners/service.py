@@ -146,10 +146,11 @@ class _Service:
     ) -> None:
         """Load the state of a relation; to a group that only reads it, its facts are input facts."""
         for content in self._read(engine, name, files):
-            assert content.levels is not None
-            assert content.counts is not None
             levels, counts = content.levels, content.counts
-            if is_read:
+            if levels is None or counts is None:
+                # Input facts as workers wrote them.
+                levels, counts = np.zeros(len(content.rows), np.int32), np.ones(len(content.rows), np.int32)
+            elif is_read:
                 levels = np.where(levels == ABSENT, ABSENT, 0).astype(np.int32)
                 counts = np.ones(len(levels), np.int32)
             engine.load(name, content.rows, levels, counts)

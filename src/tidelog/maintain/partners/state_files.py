@@ -1,5 +1,6 @@
 """Files of a relation's state: rows with their levels, where a later file overrides an earlier one."""
 
+import posixpath
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -16,6 +17,7 @@ Found = dict[tuple[int, ...], int]
 
 # A relation is written whole again once each partner has this many files of it.
 MOST_FILES = 32
+_INPUT = "input-"
 
 
 def found_in(rows: CodeArray, levels: Int32s, codes: Mapping[int, int]) -> Found:
@@ -37,15 +39,38 @@ def write_inputs(folder: Folder, relation: str, name: str, inserted: CodeArray, 
     rows = np.concatenate([deleted, inserted])
     levels = np.repeat(np.array([ABSENT, 0], np.int32), [len(deleted), len(inserted)])
     content = Annotated(rows, levels, np.ones(len(rows), np.int32))
-    return folder.write_rows(file_name(relation, 0, f"input-{name}"), content)
+    return folder.write_rows(file_name(relation, 0, f"{_INPUT}{name}"), content)
 
 
 def shorten_files(folder: Folder, relation: str, files: list[str], arity: int) -> list[str]:
     """Return files of a relation, written as one if they are many; those of before stay where they are."""
-    if len(files) <= MOST_FILES:
+    base = [file for file in files if not is_change(file)]
+    changes = files[len(base) :]
+    if len(changes) <= MOST_FILES:
         return files
-    rows = read_state(folder, files, arity).live_rows()
-    return [write_inputs(folder, relation, f"all-{uuid.uuid4().hex[:12]}", rows, rows[:0])]
+    inserted, deleted = combine_changes(folder, changes, arity)
+    if not base:
+        deleted = deleted[:0]
+    return [*base, write_inputs(folder, relation, f"all-{uuid.uuid4().hex[:12]}", inserted, deleted)]
+
+
+def is_change(file: str) -> bool:
+    """Say whether a file has input facts that were inserted and deleted, not facts as workers wrote them."""
+    return posixpath.basename(file).startswith(_INPUT)
+
+
+def combine_changes(folder: Folder, files: Sequence[str], arity: int) -> tuple[CodeArray, CodeArray]:
+    """Return what is inserted and what is deleted by changes in files, one after the other."""
+    inserted, deleted = StoredRelation(arity, np.int64), StoredRelation(arity, np.int64)
+    for file in files:
+        content = folder.read_rows(file, arity)
+        assert content.levels is not None
+        rows, is_fact = np.ascontiguousarray(content.rows.astype(np.int64)), content.levels != ABSENT
+        for some, gone, added in ((rows[~is_fact], inserted, deleted), (rows[is_fact], deleted, inserted)):
+            numbers = gone.find(np.ascontiguousarray(some))
+            gone.delete_rows(numbers[numbers >= 0])
+            added.insert(np.ascontiguousarray(some))
+    return inserted.live_rows(), deleted.live_rows()
 
 
 def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelation:
@@ -54,12 +79,14 @@ def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelati
 
 
 def facts_of(contents: Iterable[Annotated], arity: int) -> StoredRelation:
-    """Return the facts in the contents of files; the latest one that has a row decides about it."""
+    """Return the facts in the contents of files; the latest one that has a row decides about it.
+
+    All rows of a file without levels are facts.
+    """
     found = StoredRelation(arity, np.int64)
     for content in contents:
         rows = np.ascontiguousarray(content.rows.astype(np.int64))
-        assert content.levels is not None
-        is_fact = content.levels != ABSENT
+        is_fact = np.ones(len(rows), np.bool_) if content.levels is None else content.levels != ABSENT
         deleted = found.find(rows[~is_fact])
         if (deleted >= 0).any():
             found.delete_rows(deleted[deleted >= 0])
