@@ -72,6 +72,7 @@ class _Parts:
         kind.__init__ = self._timing("stage", kind.__init__)
         kind.stop = self._timing("stop", kind.stop)
         kind.call = self._timing("requests", kind.call)
+        kind.replace = self._timing("replacing", kind.replace)
 
     def _timing(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         def run(*args: Any) -> Any:

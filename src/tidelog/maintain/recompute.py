@@ -50,12 +50,15 @@ class Recomputed:
         changes = {name: compare_states(relation, relations[name]) for name, relation in old.items()}
         return {n: change for n, change in changes.items() if change.size}, statistics
 
+    def touched(self) -> dict[str, Int64s]:
+        """Return the rows of each relation, whose levels may all be new."""
+        return {name: np.arange(self.state.relations[name].count) for name in self.before}
+
     def commit(self) -> dict[str, Int64s]:
         """Forget the old contents; return the rows of each relation, whose levels may all be new."""
-        rows = {}
+        rows = self.touched()
         for name in self.before:
             relation = self.state.relations[name]
-            rows[name] = np.arange(relation.count)
             relation.previous[: relation.count] = relation.levels[: relation.count]
             relation.hide_absent_rows(rows[name])
         self.before = {}

@@ -29,7 +29,9 @@ _BUFFER_BYTES: Final = 1 << 20
 # How long a caller may take to prove its identity, and how many may be at it at once.
 _GREETING_SECONDS: Final = 10.0
 _MOST_CALLERS: Final = 256
+# How soon a caller that has proved its identity is noticed, and how soon that nobody is needed any more.
 _LOOK_AGAIN_SECONDS: Final = 0.005
+_IDLE_SECONDS: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,25 +160,44 @@ def admit_all(
     `take` gets every caller that knows the secret. One that says nothing keeps nobody waiting.
     """
     arrived: queue.SimpleQueue[tuple[int, Connection] | None] = queue.SimpleQueue()
+    is_over = threading.Event()
+
+    def greet_caller(raw: socket.socket) -> None:
+        arrived.put(admit(raw, access))
+        if is_over.is_set():
+            _hang_up_on(arrived)
+
     busy = 0
-    while not is_done():
-        listener.settimeout(_LOOK_AGAIN_SECONDS)
-        try:
-            raw, _ = listener.accept()
-        except TimeoutError:
-            pass
-        else:
-            if busy >= _MOST_CALLERS:
-                raw.close()
-                continue
-            busy += 1
-            work = threading.Thread(target=lambda raw=raw: arrived.put(admit(raw, access)), daemon=True)
-            work.start()
-        while not arrived.empty():
-            found = arrived.get()
-            busy -= 1
+    try:
+        while not is_done():
+            listener.settimeout(_LOOK_AGAIN_SECONDS if busy else _IDLE_SECONDS)
+            try:
+                raw, _ = listener.accept()
+            except TimeoutError:
+                pass
+            else:
+                if busy >= _MOST_CALLERS:
+                    raw.close()
+                    continue
+                busy += 1
+                threading.Thread(target=greet_caller, args=(raw,), daemon=True).start()
+            while not arrived.empty():
+                found = arrived.get()
+                busy -= 1
+                if found is not None:
+                    take(*found)
+    finally:
+        is_over.set()
+        _hang_up_on(arrived)
+
+
+def _hang_up_on(arrived: "queue.SimpleQueue[tuple[int, Connection] | None]") -> None:
+    """Hang up on callers that came too late."""
+    with suppress(queue.Empty):
+        while True:
+            found = arrived.get_nowait()
             if found is not None:
-                take(*found)
+                found[1].close()
 
 
 def _proof(access: Access, role: bytes, hello: bytes, nonce: bytes, connection: Connection) -> bytes:

@@ -34,6 +34,11 @@ class Heart:
         """Beat on a connection too."""
         self._locks = {**self._locks, id(connection): (connection, threading.Lock())}
 
+    def remove(self, connection: Connection) -> None:
+        """Beat on a connection no more; whoever beats on it just now has finished."""
+        with self.lock(connection):
+            self._locks = {key: each for key, each in self._locks.items() if key != id(connection)}
+
     def lock(self, connection: Connection) -> threading.Lock:
         """Return the lock to hold while a message is sent."""
         return self._locks[id(connection)][1]

@@ -1,7 +1,8 @@
-"""One barrier stage: equal partners in Spark's Python workers, connected to each other.
+"""One stage: equal partners in Spark's Python workers, connected to each other.
 
-The driver resubmits a job whose executors died, at most `attempts` times in all. The work continues from
-what it wrote to shared storage before.
+It is a barrier stage, which ends if an executor dies. The driver resubmits it, at most `attempts` times in
+all, and the work continues from what it wrote to shared storage before. Residents are an ordinary stage:
+Spark starts the tasks of an executor that died elsewhere, and the other tasks go on.
 """
 
 import logging
@@ -9,6 +10,7 @@ import pickle
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +22,7 @@ from tidelog.engine.spark.java_errors import java_reason
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
-from tidelog.engine.spark.sockets import connect
+from tidelog.engine.spark.sockets import Card, connect, places_on
 from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.version import own_version
@@ -111,14 +113,24 @@ def wait_for_slots(spark: "SparkSession", partners: int) -> None:
 
 
 class LostError(Exception):
-    """The stage failed for a reason that may not affect another attempt."""
+    """The stage failed for a reason that may not affect another attempt.
+
+    `partners` are those that were lost if the others are still there, None if all have to start again.
+    """
+
+    def __init__(self, reason: str, partners: frozenset[int] | None = None) -> None:
+        super().__init__(reason)
+        self.partners = partners
 
 
 def _submit(spark: "SparkSession", job: BarrierJob, access: Access) -> list[Message]:
     driver = driver_address(spark)
     meeting = Meeting(driver, job.partners, access) if job.rendezvous == "driver" else None
+    if meeting is not None:
+        meeting.introduce_all()
+    place = None if meeting is None else meeting.place
     try:
-        replies = collect_stage(spark, job, access, driver, None if meeting is None else meeting.place)
+        replies = _collect(spark, job, _task(job, access, driver, place), is_barrier=True)
     finally:
         if meeting is not None:
             meeting.close()
@@ -126,11 +138,14 @@ def _submit(spark: "SparkSession", job: BarrierJob, access: Access) -> list[Mess
     return replies
 
 
-def collect_stage(
-    spark: "SparkSession", job: BarrierJob, access: Access, driver: str, place: Place | None
+def collect_residents(
+    spark: "SparkSession", job: BarrierJob, access: Access, driver: str, place: Place
 ) -> list[Message]:
-    """Run the barrier stage and return the partners' replies, even if they report failures."""
-    return _collect(spark, job, _task(job, access, driver, place), is_barrier=True)
+    """Run an ordinary stage and return the partners' replies, even if they report failures.
+
+    Spark may start a task again, while others run; it calls the driver at the same place.
+    """
+    return _collect(spark, job, _task(job, access, driver, place), is_barrier=False)
 
 
 def run_apart(spark: "SparkSession", job: BarrierJob) -> list[Message]:
@@ -182,58 +197,48 @@ def _task(job: BarrierJob, access: Access | None, driver: str, place: Place | No
 def run_partner(content: bytes) -> Any:
     """Do one partner's work and return its reply as a batch; called in the worker."""
     import pyarrow as pa  # noqa: PLC0415 - in the worker
-    from pyspark import BarrierTaskContext  # noqa: PLC0415 - in the worker
+    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
 
+    context = TaskContext.get()
+    assert context is not None
+    me = int(context.partitionId())
     # From our own driver, over Spark's channels.
     job, access, driver, place, version = pickle.loads(content)  # noqa: S301 - see above
     if access is None:
-        me, reply = _work_apart(job, version)
+        unfit = reason_unfit(version)
+        reply = Message(text=UNFIT + unfit) if unfit else _guarded(job, ApartWire(me, job.partners))
     else:
-        context = BarrierTaskContext.get()
-        me = context.partitionId()
         reply = _work(job, access, driver, place, version, context)
     data = b"".join(bytes(piece) for piece in encode(reply))
     schema = pa.schema([("partner", pa.int32()), ("content", pa.binary())])
     return pa.RecordBatch.from_pydict({"partner": [me], "content": [data]}, schema)
 
 
-def _work_apart(job: BarrierJob, version: str) -> tuple[int, Message]:
-    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
-
-    context = TaskContext.get()
-    assert context is not None
-    me = int(context.partitionId())
-    unfit = reason_unfit(version)
-    return me, Message(text=UNFIT + unfit) if unfit else _guarded(job, ApartWire(me, job.partners))
-
-
 def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not sent as bytes
     job: BarrierJob, access: Access, driver: str, place: Place | None, version: str, context: Any
 ) -> Message:
     me = context.partitionId()
-    listener = listen(own_address(driver), access.ports)
-    control: Connection | None = None
-    try:
+    with ExitStack() as opened:
+        listener = opened.enter_context(listen(own_address(driver), access.ports))
         address, port = listener.getsockname()[:2]
-        card: dict[str, object] = {"unfit": reason_unfit(version), "address": address, "port": port}
+        card: Card = {"unfit": reason_unfit(version), "address": address, "port": port}
+        card["attempt"] = context.taskAttemptId()
+        control: Connection | None = None
         if place is None:
             cards = meet_at_barrier(context, card)
         else:
             cards, control = meet_at_driver(place, me, card, access)
+            opened.callback(control.close)
         unfit = [str(each["unfit"]) for each in cards if each["unfit"]]
         if unfit:
             return Message(text=UNFIT + unfit[0])
-        places = [(str(each["address"]), int(str(each["port"]))) for each in cards]
-        wire = connect(listener, me, places, access)
-    finally:
+        if not cards:
+            return Message(text="not needed")
+        wire = connect(listener, me, places_on(cards), access)
+        opened.callback(wire.close)
         listener.close()
-    wire.control = control
-    try:
+        wire.control = control
         return _guarded(job, wire)
-    finally:
-        wire.close()
-        if control is not None:
-            control.close()
 
 
 def _guarded(job: BarrierJob, wire: Wire) -> Message:

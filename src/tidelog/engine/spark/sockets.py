@@ -1,8 +1,10 @@
 """A wire of TCP sockets between the Python workers of a job.
 
-Each partner listens on its own address alone, and `greeting` says who is let in.
+Each partner listens on its own address alone, and `greeting` says who is let in. When a partner was lost
+and another task took its place, the others connect anew (`SocketWire.meet_again`).
 """
 
+import json
 import socket
 import struct
 import threading
@@ -10,7 +12,15 @@ import time
 from collections.abc import Sequence
 from contextlib import suppress
 
-from tidelog.engine.spark.greeting import Access, Connection, admit_all, greet, receive_bytes, receive_into
+from tidelog.engine.spark.greeting import (
+    Access,
+    Connection,
+    admit_all,
+    greet,
+    listen,
+    receive_bytes,
+    receive_into,
+)
 from tidelog.engine.spark.heart import BEAT, Heart, expect_beats
 from tidelog.engine.spark.message import BadMessageError, Message, decode, encode, size
 from tidelog.engine.spark.wire import PartnerLostError
@@ -25,12 +35,27 @@ _ROOM_BYTES = 1 << 24
 _BEATS = 20
 
 
+# Partners that are told of each other listen already, so connecting them takes less than this.
+_CONNECT_SECONDS = 30.0
+
+# What a partner says of itself: where it listens, and why it cannot take part, if so.
+Card = dict[str, object]
+
+
 def connect(
     listener: socket.socket, me: int, places: Sequence[tuple[str, int]], access: Access
 ) -> "SocketWire":
     """Return the wire to all others; partners with a lower number are called, the others call."""
+    connections = _connect_all(listener, me, places, access)
+    return SocketWire(me, len(places), connections, access, listener.getsockname()[0])
+
+
+def _connect_all(
+    listener: socket.socket, me: int, places: Sequence[tuple[str, int]], access: Access
+) -> dict[int, Connection]:
     connections: dict[int, Connection] = {}
-    deadline = time.monotonic() + access.wait_seconds
+    seconds = min(access.wait_seconds, _CONNECT_SECONDS)
+    deadline = time.monotonic() + seconds
 
     def is_done() -> bool:
         if len(connections) < len(places) - 1 and time.monotonic() > deadline:
@@ -45,14 +70,19 @@ def connect(
 
     try:
         for other in range(me):
-            raw = socket.create_connection(places[other], timeout=access.wait_seconds)
+            raw = socket.create_connection(places[other], timeout=seconds)
             connections[other] = greet(raw, me, access)
         admit_all(listener, access, is_done, take)
     except (OSError, PartnerLostError) as error:
         for connection in connections.values():
             connection.close()
         raise PartnerLostError(f"partner {me} could not reach the others: {error}") from error
-    return SocketWire(me, len(places), connections, access.silence_seconds)
+    return connections
+
+
+def places_on(cards: Sequence[Card]) -> list[tuple[str, int]]:
+    """Return where partners listen."""
+    return [(str(each["address"]), int(str(each["port"]))) for each in cards]
 
 
 def send(connection: Connection, message: Message) -> None:
@@ -102,16 +132,35 @@ class SocketWire:
     """Connections to all other partners; see `wire.Wire`."""
 
     def __init__(
-        self, me: int, partners: int, connections: dict[int, Connection], silence_seconds: float = 120.0
+        self, me: int, partners: int, connections: dict[int, Connection], access: Access, address: str
     ) -> None:
         self.me = me
         self.partners = partners
+        self._access = access
+        self._address = address
         self._control: Connection | None = None
+        self._connections: dict[int, Connection] = {}
+        self._heart = Heart(access.silence_seconds / _BEATS)
+        self._take(connections)
+
+    def _take(self, connections: dict[int, Connection]) -> None:
         self._connections = connections
-        self._heart = Heart(silence_seconds / _BEATS)
         for connection in connections.values():
-            expect_beats(connection, silence_seconds)
+            expect_beats(connection, self._access.silence_seconds)
             self._heart.add(connection)
+
+    def meet_again(self) -> None:
+        """Connect to all partners anew: tell the driver where, and hear from it where the others are."""
+        assert self._control is not None, "residents meet at the driver"
+        for connection in self._connections.values():
+            self._heart.remove(connection)
+            connection.close()
+        self._connections = {}
+        with listen(self._address, self._access.ports) as listener:
+            address, port = listener.getsockname()[:2]
+            self.reply(Message(text=json.dumps({"unfit": "", "address": address, "port": port})))
+            places = places_on(json.loads(receive(self._control).text))
+            self._take(_connect_all(listener, self.me, places, self._access))
 
     @property
     def control(self) -> Connection | None:
@@ -146,7 +195,7 @@ class SocketWire:
             received = {other: receive(connection) for other, connection in self._connections.items()}
         except (OSError, PartnerLostError) as error:
             # Threads that still send to somebody who does not read must not be waited for.
-            self._hang_up()
+            self.hang_up()
             if isinstance(error, PartnerLostError):
                 raise
             raise PartnerLostError from error
@@ -178,7 +227,8 @@ class SocketWire:
         except OSError as error:
             failures.append(error)
 
-    def _hang_up(self) -> None:
+    def hang_up(self) -> None:
+        """End all connections to other partners, also for those that wait for something on them."""
         for connection in self._connections.values():
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)

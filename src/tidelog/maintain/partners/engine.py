@@ -311,12 +311,18 @@ class PartnerEngine:
             marks = self._marks[name] = EpochMarks(self.state.relations[name])
         return marks
 
-    def commit(self) -> dict[str, Int64s]:
-        """Forget the old epoch; return the rows of each relation whose annotations changed."""
-        touched = {name: marks.commit() for name, marks in self._marks.items()}
-        touched.update(self._recomputed.commit())
-        self._groups.commit()
+    def touched(self) -> dict[str, Int64s]:
+        """Return the rows of each relation whose annotations the epoch may have changed."""
+        touched = {name: marks.touched() for name, marks in self._marks.items()}
+        touched.update(self._recomputed.touched())
         return {name: rows for name, rows in touched.items() if rows.size}
+
+    def commit(self) -> None:
+        """Forget the old epoch."""
+        for marks in self._marks.values():
+            marks.commit()
+        self._recomputed.commit()
+        self._groups.commit()
 
     def undo(self) -> None:
         """Restore the old epoch."""

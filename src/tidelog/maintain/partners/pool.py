@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from tidelog.dataclass import dataclass
@@ -35,7 +35,10 @@ class PartnerPool:
         default = max(1, available // 2) if self.options.resident else available
         self.partners = self.options.partners or default
         self._resident: ResidentJob | None = None
-        self._loaded: set[int] = set()
+        # The partners that have a group in memory.
+        self._loaded: dict[int, frozenset[int]] = {}
+        # The groups whose prices are the same at all partners, and that all have in memory.
+        self._agreed: set[int] = set()
 
     def reason_against(self) -> str | None:
         """Return why there can be no partners, or None if there can."""
@@ -53,27 +56,43 @@ class PartnerPool:
     def _call(
         self, group: int, message: Message, load: Callable[[], Mapping[str, object]] | None
     ) -> list[Message]:
-        def loading() -> tuple[Message, ...]:
+        def loading(partners: Iterable[int]) -> tuple[Message, ...]:
             if load is None:
                 return ()
-            return (Message(text=json.dumps({"do": "load", "group": group, **load()})),)
+            request = {"do": "load", "group": group, "partners": sorted(partners), **load()}
+            return (Message(text=json.dumps(request)),)
 
         if not self.options.resident:
-            return self._run_once((*loading(), message))
+            return self._run_once((*loading(range(self.partners)), message))
         for attempt in range(1, self.options.attempts + 1):
             try:
                 return self._call_residents(group, message, loading)
             except LostError as lost:
-                self.release()
                 if attempt == self.options.attempts:
+                    self.release()
                     raise TidelogError([_lost(attempt, str(lost))]) from lost
-                _LOGGER.warning("resident partners were lost (%s); they start again", lost)
-                wait_for_slots(self.options.spark, self.partners)
+                self._recover(lost)
             except BaseException:
                 # Whatever failed, their state may be half updated.
                 self.release()
                 raise
         raise AssertionError("an attempt returns or raises")
+
+    def _recover(self, lost: LostError) -> None:
+        """Let others take the places of lost partners, or start all of them again if that fails."""
+        if self._resident is not None and lost.partners is not None:
+            _LOGGER.warning("resident partners were lost (%s); others take their places", lost)
+            try:
+                gone = self._resident.replace(lost.partners)
+            except LostError as again:
+                lost = again
+            else:
+                self._loaded = {group: partners - gone for group, partners in self._loaded.items()}
+                self._agreed = set()
+                return
+        _LOGGER.warning("resident partners were lost (%s); all start again", lost)
+        self.release()
+        wait_for_slots(self.options.spark, self.partners)
 
     def _run_once(self, requests: tuple[Message, ...]) -> list[Message]:
         payload = ServicePayload(tuple(self.groups), self.settings, self.folder, requests)
@@ -84,24 +103,26 @@ class PartnerPool:
         return run_job(self.options.spark, job)
 
     def _call_residents(
-        self, group: int, message: Message, loading: Callable[[], tuple[Message, ...]]
+        self, group: int, message: Message, loading: Callable[[Iterable[int]], tuple[Message, ...]]
     ) -> list[Message]:
         if self._resident is None:
             payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
             job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.safety)
             self._resident = ResidentJob(self.options.spark, job)
-            self._loaded = set()
-        if group not in self._loaded:
-            for each in loading():
-                self._resident.call(each)
-        replies = self._resident.call(message)
-        self._loaded.add(group)
+        everybody = frozenset(range(self.partners))
+        missing = everybody - self._loaded.get(group, frozenset())
+        requests = (*(() if group in self._agreed else loading(missing)), message)
+        for request in requests:
+            replies = self._resident.call(request)
+            self._resident.confirm()
+            self._loaded[group] = everybody
+            self._agreed.add(group)
         return replies
 
     def release(self) -> None:
         """Release residents; the next request starts others."""
         resident, self._resident = self._resident, None
-        self._loaded = set()
+        self._loaded, self._agreed = {}, set()
         if resident is not None:
             resident.stop()
 

@@ -1,7 +1,8 @@
 """What partners do for a session: they evaluate, load, and follow changes, one request after the other.
 
 A job of its own brings the requests with it. A resident partner receives them on the driver's connection
-and keeps its state in memory between them.
+and keeps its state in memory between them. What a request did can be undone until the driver confirms that
+all partners did it: when one is lost, the others return to what was confirmed and go on with another one.
 """
 
 import json
@@ -18,6 +19,7 @@ from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
 from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
@@ -67,12 +69,34 @@ def serve(payload: ServicePayload, wire: Wire) -> Message:
         if not message.text:
             return Message(text="stopped")
         try:
-            wire.reply(service.handle(message))
+            answer = _reply(service, wire, message)
         except Exception as error:
             # The state may be half updated: the job ends, and the next one starts from what was committed.
             if not isinstance(error, PartnerLostError):
                 wire.reply(Message(text=failure_text(error)))
             raise
+        if answer is not None:
+            wire.reply(answer)
+
+
+def _reply(service: "_Service", wire: SocketWire, message: Message) -> Message | None:
+    """Do what the driver asks for and return the reply, or None if it waits for none."""
+    if message.text == CONFIRM.text:
+        service.confirm()
+        return None
+    is_meeting = message.text == MEET.text
+    try:
+        if is_meeting:
+            service.undo()
+            wire.meet_again()
+            return Message(text="met")
+        return service.handle(message)
+    except PartnerLostError as lost:
+        if lost.reason and not is_meeting:
+            raise  # another partner failed, and said so
+        # The others must not wait for this one, which does not go on.
+        wire.hang_up()
+        return Message(text=LOST)
 
 
 class _Service:
@@ -81,6 +105,26 @@ class _Service:
         self._wire = wire
         self._folder = Folder(payload.folder)
         self._engines: dict[int, PartnerEngine] = {}
+        # The group of the last request, and whether that made its engine anew, until it is confirmed.
+        self._unconfirmed: tuple[int, bool] | None = None
+
+    def confirm(self) -> None:
+        """Keep what the last request did."""
+        if self._unconfirmed is not None:
+            group, is_new = self._unconfirmed
+            if not is_new:
+                self._engines[group].commit()
+        self._unconfirmed = None
+
+    def undo(self) -> None:
+        """Undo what the last request did, unless it was confirmed."""
+        if self._unconfirmed is not None:
+            group, is_new = self._unconfirmed
+            if is_new:
+                self._engines.pop(group, None)
+            else:
+                self._engines[group].undo()
+        self._unconfirmed = None
 
     def handle(self, message: Message) -> Message:
         request = json.loads(message.text)
@@ -103,6 +147,7 @@ class _Service:
             aggregates=spec.aggregates,
         )
         self._engines[request["group"]] = engine
+        self._unconfirmed = (request["group"], True)
         return engine
 
     def _evaluate(self, request: Mapping[str, Any]) -> Message:
@@ -115,7 +160,7 @@ class _Service:
             arity = engine.program.relations[name].arity
             engine.insert(name, facts_of(self._read(engine, name, files), arity).live_rows())
         for name, files in request["kept"].items():
-            self._load_relation(engine, name, files)
+            self._load_relation(engine, name, self._read(engine, name, files))
         statistics = engine.evaluate(request["kept"].keys())
         files, sizes = {}, {}
         for name in self._payload.groups[request["group"]].own:
@@ -133,19 +178,28 @@ class _Service:
         return Message(text=json.dumps(reply))
 
     def _load(self, request: Mapping[str, Any]) -> Message:
-        """Take over a committed state."""
-        engine = self._new_engine(request)
-        own = self._payload.groups[request["group"]].own
-        for name, files in request["state"].items():
-            self._load_relation(engine, name, files, is_read=name not in own)
-        engine.take_work(request["work"])
+        """Take over a committed state, or what other partners lost of it: they alone load it.
+
+        All have the same prices then, which they decide by.
+        """
+        loading = request.get("partners", range(self._wire.partners))
+        if self._wire.me in loading:
+            engine = self._new_engine(request)
+            own = self._payload.groups[request["group"]].own
+            is_shared = len(loading) == self._wire.partners
+            for name, files in request["state"].items():
+                contents = (
+                    self._read(engine, name, files) if is_shared else self._read_alone(engine, name, files)
+                )
+                self._load_relation(engine, name, contents, is_read=name not in own)
+        self._engines[request["group"]].take_work(request["work"])
         return Message(text="{}")
 
     def _load_relation(
-        self, engine: PartnerEngine, name: str, files: Sequence[str], *, is_read: bool = False
+        self, engine: PartnerEngine, name: str, contents: Iterator[Annotated], *, is_read: bool = False
     ) -> None:
         """Load the state of a relation; to a group that only reads it, its facts are input facts."""
-        for content in self._read(engine, name, files):
+        for content in contents:
             levels, counts = content.levels, content.counts
             if levels is None or counts is None:
                 # Input facts as workers wrote them.
@@ -158,6 +212,8 @@ class _Service:
     def _apply(self, request: Mapping[str, Any], message: Message) -> Message:
         """Advance a group to the next epoch; reply with the differences owned here, and their files."""
         engine = self._engines[request["group"]]
+        # Undoing twice does no harm: the engine undoes by itself what fails.
+        self._unconfirmed = (request["group"], False)
         tables = {table.name: table.rows for table in message.tables}
         changes = {}
         for name in request["changed"]:
@@ -172,7 +228,7 @@ class _Service:
                 for sign, numbers in (("+", change.inserted), ("-", change.deleted)):
                     rows = engine.state.relations[name].rows[engine.owned(name, numbers)]
                     tables_back.append(Rows(f"{sign}{name}", rows))
-        touched = engine.commit()
+        touched = engine.touched()
         files = {}
         for name in own:
             if name in request["compact"]:
@@ -192,6 +248,13 @@ class _Service:
         """Yield what this partner keeps of a relation; all partners read their shares."""
         arity = engine.program.relations[name].arity
         return read_shared(self._folder, files, arity, engine.route[name], self._wire)
+
+    def _read_alone(self, engine: PartnerEngine, name: str, files: Sequence[str]) -> Iterator[Annotated]:
+        """Yield all of a relation, in the order of the files; the engine keeps its share."""
+        arity = engine.program.relations[name].arity
+        for file in files:
+            for group in range(self._folder.count_groups(file)):
+                yield self._folder.read_rows(file, arity, group=group)
 
     def _write(self, engine: PartnerEngine, name: str, numbers: Int64s, file: str) -> str:
         relation = engine.state.relations[name]

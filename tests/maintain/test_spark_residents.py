@@ -1,0 +1,181 @@
+"""Residents that lose partners: the others keep their state, and every epoch is exact."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from support.epochs import Maintained
+from support.epochs_programs import tangled_epochs, tangled_programs
+from support.partner_epochs import followable
+from support.programs import build, read, run_program
+from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
+from tidelog import TidelogError
+from tidelog.engine.epoch import Strategy
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.maintain.partners.service import _Service
+from tidelog.maintain.spark import SparkMaintainedEngine
+
+PATHS = """
+.decl edge(x: number, y: number) .input edge
+.decl stop(x: number) .input stop
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z), !stop(y).
+.decl far(x: number, y: number)
+far(x, y) :- path(x, y), !edge(x, y).
+far(x, z) :- far(x, y), far(y, z).
+"""
+CHAIN = {"edge": [(n, n + 1) for n in range(12)], "stop": [(5,)]}
+
+
+class Resident(Maintained):
+    """A session's engine whose partners are residents in threads."""
+
+    partners = 3
+    attempts = 4
+
+    def _new_engine(self):
+        chosen = SparkOptions(
+            no_spark(self.partners), partners=self.partners, driver_facts=0, resident=True,
+            attempts=self.attempts,
+        )  # fmt: skip
+        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
+
+    def relations(self):
+        """Return all facts."""
+        return {name: read(self.engine, each, self.codec) for name, each in self.program.relations.items()}
+
+    def expected(self):
+        """Return what the reference engine derives from the input facts of now."""
+        return run_program(
+            self.program, inputs={n: sorted(facts) for n, facts in self.inputs.items() if facts}
+        )
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Return a list of the partners that load a state from files."""
+    found = []
+    load = _Service._load
+
+    def note(service, request):
+        if service._wire.me in request["partners"]:
+            found.append(service._wire.me)
+        return load(service, request)
+
+    monkeypatch.setattr(_Service, "_load", note)
+    return found
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("after", [0, 2])
+def test_only_the_lost_partner_loads_its_state(moment, after, loads):
+    """Wherever a partner dies in an epoch, the others keep what they have, and all are exact."""
+    with tasks_in_threads() as tasks:
+        run = Resident(build(PATHS)).start(CHAIN)
+        tasks.kill(1, moment, after if moment == "exchange" else 0)
+
+        before = run.relations()
+        found = run.change(insert={"edge": [(20, 3)]}, delete={"edge": [(2, 3)], "stop": [(5,)]})
+
+        after_it = run.relations()
+        assert after_it == run.expected()
+        assert found.inserted["path"] == after_it["path"] - before["path"]
+        assert found.deleted["path"] == before["path"] - after_it["path"]
+        run.change(delete={"edge": [(7, 8)]})
+        assert run.relations() == run.expected()
+        run.engine.close()
+    assert (tasks.kills, tasks.stages) == (1, 1)
+    assert set(loads) == {1}
+
+
+def test_a_partner_lost_between_epochs(loads):
+    """A death that nobody notices until the next request costs no more."""
+    with tasks_in_threads() as tasks:
+        run = Resident(build(PATHS)).start(CHAIN)
+        tasks.kill(2, "replied", 0)
+        run.change(insert={"edge": [(30, 1)]})
+
+        run.change(delete={"edge": [(30, 1)], "stop": [(5,)]})
+
+        assert run.relations() == run.expected()
+        run.engine.close()
+    assert (tasks.kills, tasks.stages) == (1, 1)
+    assert set(loads) == {2}
+
+
+def test_a_partner_lost_in_the_first_evaluation(loads):
+    """Nothing is committed yet: all evaluate again, without another stage."""
+    with tasks_in_threads() as tasks:
+        tasks.kill(0, "exchange", 3)
+        run = Resident(build(PATHS)).start(CHAIN)
+
+        assert run.relations() == run.expected()
+        run.engine.close()
+    assert (tasks.kills, tasks.stages, loads) == (1, 1, [])
+
+
+def test_all_partners_lost_at_once(loads):
+    """Without anybody left, all load the committed state, each its share."""
+    with tasks_in_threads() as tasks:
+        run = Resident(build(PATHS)).start(CHAIN)
+        for partner in range(3):
+            tasks.kill(partner, "exchange", 1)
+
+        run.change(delete={"edge": [(4, 5)]})
+
+        assert run.relations() == run.expected()
+        run.engine.close()
+    assert tasks.kills >= 1
+    assert set(loads) >= {0}
+
+
+def test_partners_that_die_again_and_again_are_given_up():
+    """An epoch that loses partners at every attempt is a diagnostic, and leaves the state as it was."""
+    with tasks_in_threads() as tasks:
+        run = Resident(build(PATHS)).start(CHAIN)
+        before = run.relations()
+        pass_by = tasks.pass_by
+
+        def always(wire, moment):
+            if wire.me == 1 and moment == "exchange":
+                tasks.kill(1, "exchange", 0)
+            pass_by(wire, moment)
+
+        tasks.pass_by = always
+        with pytest.raises(TidelogError, match="were lost 4 times"):
+            run.change(delete={"edge": [(4, 5)]})
+        tasks.pass_by = pass_by
+
+        assert run.relations() == before == run.expected()
+        run.change(delete={"edge": [(4, 5)]})
+        assert run.relations() == run.expected()
+        run.engine.close()
+
+
+@settings(max_examples=15)
+@given(
+    data=st.data(),
+    strategy=st.sampled_from([Strategy.UPDATE, Strategy.AUTO, Strategy.RECOMPUTE]),
+    partners=st.integers(2, 3),
+)
+def test_epochs_that_lose_partners_are_exact(data, strategy, partners):
+    """Random programs and epochs are followed exactly, whoever dies and whenever."""
+    drawn = data.draw(tangled_programs())
+    epochs = data.draw(tangled_epochs(drawn, max_epochs=3))
+    kill = st.tuples(st.integers(0, partners - 1), st.sampled_from(MOMENTS), st.integers(0, 12))
+    with tasks_in_threads() as tasks:
+        run = Resident(followable(drawn.text))
+        run.engine._pool.partners = partners
+        if data.draw(st.booleans()):
+            tasks.kill(*data.draw(kill))
+        run.start(drawn.inputs)
+        try:
+            assert run.relations() == run.expected()
+            for epoch in epochs:
+                for each in data.draw(st.lists(kill, max_size=2)):
+                    tasks.kill(*each)
+                run.change(epoch.inserts, epoch.deletes, strategy=strategy)
+                assert run.relations() == run.expected()
+        finally:
+            run.engine.close()
