@@ -31,6 +31,49 @@ class A:
     def g(self): pass
 '''
 
+NESTED = '''class A:
+    """A class."""
+
+    x = 1; y = 2
+
+    @property
+    def f(self):
+        """Text
+        of two lines."""
+        if self.a:  # why
+            return 1
+        elif self.b:
+            b = 'é'
+        else:
+            pass; c = 3;
+        # the end
+
+    async def g(self, x=(1,
+                         2)):
+        try:
+            await h()
+            return x
+        except E as e:
+            raise
+        except (F, G):
+            for i in x: print(i)
+        else:
+            while 1:
+                break
+            else:
+                y
+        finally:
+            with a as b, c:
+\t\tz = [
+    1]
+        match x:
+            case [1, *_]:
+                one
+            case _:
+                two
+        def h(): return 1
+'''
+
 
 def assert_same(old: str, new: str) -> Tree | None:
     """Check that reading again is reading, and return the tree."""
@@ -94,6 +137,7 @@ def assert_same(old: str, new: str) -> Tree | None:
         ("a\n\n\nb\n", "a\n\nc\n\nb\n"),
         ("a\nb\na\n", "a\na\n"),
         ("a\na\n", "a\nb\na\n"),
+        ("a\nb\n", "a\n    b\n"),
     ],
 )
 def test_edits_between_and_inside_statements(old: str, new: str) -> None:
@@ -111,12 +155,71 @@ def _is_python(text: str) -> bool:
     return True
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_random_edits_of_a_real_file(seed: int) -> None:
+@pytest.mark.parametrize("old", [NESTED, "before\n" + NESTED + "after\n", "if 1:\n  a\n  b\n  c\n"])
+def test_every_line_of_nested_blocks_deleted_doubled_or_moved_in(old: str) -> None:
+    """Edits at the beginning, in the middle and at the end of blocks give the tree of the whole text."""
+    old = old.replace("\t\t", " " * 16)
+    lines = old.splitlines(keepends=True)
+    assert _is_python(old)
+
+    for at, line in enumerate(lines):
+        before, after = "".join(lines[:at]), "".join(lines[at + 1 :])
+        for changed in (
+            "", line + line, "\n" + line, "    " + line, line.removeprefix("    "), "\t\t" + line.lstrip(),
+            "# c\n" + line, line[:-1] + ";\n", line[:-1] + " # c\n", line.replace(":", ": 1"),
+            line + "        new\n", line + "    new\n",
+        ):  # fmt: skip
+            assert_same(old, before + changed + after)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("def f():\n    a\n    b\n", "def f():\n    a\n"),
+        ("def f():\n    a\n    b\n", "def f():\n    a\n    b\n    # c\n"),
+        ("def f():\n    a\n    b\n", "def f():\n    a\n    b;\n"),
+        ("def f():\n    a\n    b\n", "def f():\n    a\nb\n"),
+        ("def f():\n    a\n    b\n", "def f():\n    # c\n"),
+        ("def f():\n    a\n    b\n\ndef g():\n    c\n", "def f():\n    a\n    b\n    d\n\ndef g():\n    c\n"),
+        ("def f():\n    a\n    b\nc\n", "def f():\n    a\n    if b:\n        d\nc\n"),
+        ("if a:\n    b\n    c\nelse:\n    d\n", "if a:\n    b\nelse:\n    c\nelse:\n    d\n"),
+        ("if a:\n    b\n    c\nelse:\n    d\n", "if a:\n    b\nelif c:\n    e\nelse:\n    d\n"),
+        ("if a:\n    b\nelif c:\n    d\n", "if a:\n    b\nelif c:\n    e\n"),
+        ("if a:\n    b\n    c\n", "if a:\n    b\n    '''\n    c\n"),
+        ("if a:\n    b\n    c\n", "if a:\n    b\n    (\n    c)\n"),
+        ("if a:\n    b\n    c\n", "if a:\n    b \\\n    c\n"),
+        ("if a:\n    b\n    c\n", "if a:\n  b\n  c\n"),
+        ("if a:\n    b\n    c\n", "if a:\n\tb\n\tc\n"),
+        ("if a:\n    b\n    'é'\n    c\nd\n", "if a:\n    b\n    'éé'\n    c\nd\n"),
+        ("class A:\n    @d\n    def f(): pass\n", "class A:\n    @d\n    @e\n    def f(): pass\n"),
+    ],
+)
+def test_edits_inside_blocks(old: str, new: str) -> None:
+    """An edit that stays in its block, leaves it, ends it, or changes how deep it is."""
+    assert_same(old, new)
+    if _is_python(new):
+        assert_same(new, old)
+
+
+def test_only_the_statements_around_an_edit_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An edit in a method parses one of its statements, not the class."""
+    old = "class A:\n" + "    def f(self):\n        a\n        b\n        c\n" * 20
+    before, parsed = PYTHON.read(old), []
+    parse = ast.parse
+    monkeypatch.setattr(ast, "parse", lambda text, *rest: (parsed.append(text), parse(text, *rest))[1])
+
+    PYTHON.read_again(old[:500] + old[500:].replace("b\n", "d\n", 1), "a.py", before)
+
+    assert parsed == ["if 1:\n        d\n"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("kind", ["real", "nested"])
+def test_random_edits(seed: int, kind: str) -> None:
     """Pieces of lines and of characters cut out, doubled or moved give the same tree, or the same mistake."""
     chance = random.Random(seed)  # noqa: S311 - not for secrets
     text = Path(random.__file__).read_text()[:12000].rsplit("\n\n\n", 1)[0] + "\n"
-    text = text if _is_python(text) else TEXT
+    text = {"real": text if _is_python(text) else TEXT, "nested": NESTED.replace("\t\t", " " * 16)}[kind]
     for _ in range(40):
         lines = text.splitlines(keepends=True)
         first, length = chance.randrange(len(lines)), chance.randrange(1, 6)

@@ -24,6 +24,11 @@ class NodePlaces:
             return None
         return Span(self.source, self._characters(start), self._characters(end))
 
+    def moved(self, by: int) -> "NodePlaces":
+        """Return the places in a text in which this one begins `by` bytes after the beginning."""
+        is_placed = self.starts >= 0
+        return NodePlaces(self.source, self.starts + is_placed * by, self.ends + is_placed * by)
+
     def hull(self, row: int, end: int) -> Span | None:
         """Return the span of the node in a row, or else of all nodes in the rows below it."""
         own = self.span(row)

@@ -12,10 +12,10 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.source import Source, Span
 from tidelog.trees.file_type import FILE_TYPE
-from tidelog.trees.nodes import NodesBuilder
+from tidelog.trees.nodes import Nodes, NodesBuilder
 from tidelog.trees.places import NodePlaces
 from tidelog.trees.pool import ABSENT, Pool
-from tidelog.trees.python_reread import find_window, old_module, splice
+from tidelog.trees.python_reread import RereadWindow, find_windows, indent_of, old_module, splice
 from tidelog.trees.schema import ANY_LIST, NodeLink, NodeType, Schema, ValueKind, ValueLink, list_type
 from tidelog.trees.tree import Tree, new_tree
 
@@ -30,6 +30,8 @@ NOTHING: Final = "Nothing"
 _CONSTANT: Final = "Constant"
 _SMALLEST, _LARGEST = -(2**63), 2**63 - 1
 
+# Statements that are deeper than others parse below this line as they would where they stand.
+_AROUND: Final = "if 1:\n"
 _LINE: Final = re.compile(r"[^\r\n]*(?:\r\n|\r|\n|$)")
 _SIGNATURE: Final = re.compile(r"^(\w+)\((.*)\)$", re.DOTALL)
 
@@ -199,21 +201,38 @@ class PythonSource:
         if old is None or "\r" in text or before.pool is not self.pool:
             return self.read(text, name)
         data = text.encode(errors="surrogatepass")
-        window = find_window(old, data)
-        part = data[window.start : len(data) - window.rest].decode(errors="surrogatepass")
-        try:
-            middle = self.encode(ast.parse(part), Source(name, part))
-        except (SyntaxError, ValueError, RecursionError, MemoryError):
-            # It does not parse by itself, or has a mistake, which is reported with its place in the whole.
-            return self.read(text, name)
-        assert middle.places is not None
         source = Source(name, text)
-        spliced = splice(old, window, (middle.nodes, middle.places), source, self.schema)
-        return (
-            self.read(text, name)
-            if spliced is None
-            else new_tree(self.schema, self.pool, spliced[0], self, spliced[1])
-        )
+        for window in find_windows(old, data):
+            part = self._read_part(window, window.part(data))
+            spliced = None if part is None else splice(old, window, part, source)
+            if spliced is not None:
+                return new_tree(self.schema, self.pool, spliced[0], self, spliced[1])
+        return self.read(text, name)
+
+    def _read_part(self, window: RereadWindow, part: bytes) -> tuple[Nodes, NodePlaces] | None:
+        """Return the module of a part of a text, with its places in the whole, or None if it is not one.
+
+        It may not parse by itself, or have a mistake, which is to be reported with its place in the whole.
+        """
+        if window.rest and part and not part.endswith(b"\n"):
+            return None
+        indent = indent_of(part)
+        is_inside = bool(window.block.indent) and indent is not None
+        if is_inside and indent != window.block.indent:
+            return None
+        text = (_AROUND if is_inside else "") + part.decode(errors="surrogatepass")
+        try:
+            module = ast.parse(text)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return None
+        if is_inside:
+            around = module.body[0]
+            if len(module.body) > 1 or not isinstance(around, ast.If) or around.orelse:
+                return None
+            module.body = around.body
+        tree = self.encode(module, Source("part", text))
+        assert tree.places is not None, "it was read from a text"
+        return tree.nodes, tree.places.moved(window.start - (len(_AROUND) if is_inside else 0))
 
     def encode(self, module: ast.AST, source: Source | None = None) -> Tree:
         """Return the tree of an `ast` node."""
