@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from test_leapfrog_joins import ARITIES, INPUTS, bodies, codes, inputs
 
 from support.epochs import Maintained, examples, follow
+from support.join_bodies import ARITIES, INPUTS, bodies, codes, inputs
 from support.programs import build
 from tidelog.engine.epoch import Strategy
 from tidelog.storage import relation
