@@ -17,6 +17,7 @@ python -m benchmarks history --repo FOLDER
 python -m benchmarks editor --lines 50000 --edits 1000
 python -m benchmarks review --commits 300
 python -m benchmarks past --data DIR
+python -m benchmarks demand
 python -m benchmarks pipeline --users 50000 --json out.json
 python -m benchmarks recursion
 """
@@ -33,6 +34,8 @@ from benchmarks.aggregates.command import run_aggregates
 from benchmarks.agreement.command import add_arguments as add_agreement_arguments
 from benchmarks.agreement.command import run_agreement
 from benchmarks.data import default_cache, facts_folder, generate
+from benchmarks.demand import add_arguments as add_demand_arguments
+from benchmarks.demand import run_demand
 from benchmarks.editor.command import add_arguments as add_editor_arguments
 from benchmarks.editor.command import run_editor
 from benchmarks.editor.review import add_review_arguments, run_reviews
@@ -66,6 +69,7 @@ from benchmarks.workload import WORKLOADS, Generated, Workload
 # Commands that measure something of their own; each returns the exit status.
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "aggregates": run_aggregates,
+    "demand": run_demand,
     "editor": run_editor,
     "agreement": run_agreement,
     "epochs": run_epochs,
@@ -211,6 +215,7 @@ def _parser() -> argparse.ArgumentParser:
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
     add_thread_arguments(commands.add_parser("threads", help="measure threads, and what they cannot share"))
     add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
+    add_demand_arguments(commands.add_parser("demand", help="measure a question against the closure"))
     add_past_arguments(commands.add_parser("past", help="measure what old epochs cost"))
     add_join_arguments(commands.add_parser("joins", help="measure cyclic joins and following traces"))
     add_aggregate_arguments(commands.add_parser("aggregates", help="measure aggregates and best paths"))

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from tidelog.program.text import WrittenRule
     from tidelog.session import Change, Session, aggregate, functor
     from tidelog.session import open_session as open  # noqa: A004 - `tidelog.open` is how people say it
+    from tidelog.session.demand import Demand
     from tidelog.session.epoch_view import EpochView
     from tidelog.session.prepare import read_program
     from tidelog.session.subscriptions import DeltaStream, Subscription
@@ -58,6 +59,7 @@ __all__ = [
     "Delta",
     "DeltaBetween",
     "DeltaStream",
+    "Demand",
     "Derivation",
     "Diagnostic",
     "EpochView",
@@ -110,6 +112,7 @@ _HOMES: Final = {
     "Delta": ("tidelog.views", "Delta"),
     "DeltaBetween": ("tidelog.views.delta_between", "DeltaBetween"),
     "DeltaStream": ("tidelog.session.subscriptions", "DeltaStream"),
+    "Demand": ("tidelog.session.demand", "Demand"),
     "Derivation": ("tidelog.explain.proofs.derivation", "Derivation"),
     "Diagnostic": ("tidelog.errors", "Diagnostic"),
     "EpochView": ("tidelog.session.epoch_view", "EpochView"),

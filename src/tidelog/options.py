@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.metric import Metric
 
 EngineName = Literal["local", "reference", "spark", "cuda"]
+Evaluate = Literal["all", "magic", "on-demand"]
 
 # The parameters of `OpenOptions`, for functions that take them by name.
 Named = ParamSpec("Named")
@@ -48,6 +49,8 @@ class OpenOptions:
     `defines`: macros.
     `observer`: receives progress.
     `profile`: measure the evaluation by rule, iteration and operator, for `db.profile()`.
+    `evaluate`: when derived facts are found: `"all"` when the session is opened and in every epoch,
+    `"on-demand"` when a question needs them, `"magic"` so for the relations that are declared `magic`.
     `strategy`: how epochs are applied.
     `max_update_share`: what share of a recompute's work an update may take before it is given up for one.
     `store`: a folder that keeps the program and its state. Where it holds a store already the session goes on
@@ -80,6 +83,7 @@ class OpenOptions:
     defines: Mapping[str, str] | None = None
     observer: Observer | None = None
     profile: bool = False
+    evaluate: Evaluate = "all"
     strategy: str = "auto"
     max_update_share: float = 0.2
     store: Path | str | None = None
@@ -147,6 +151,9 @@ class OpenOptions:
         arguments.expect(
             "library_bits", self.library_bits, wanted, is_right=self.library_bits in (None, 32, 64)
         )
+        choices = get_args(Evaluate)
+        wanted = f"one of {', '.join(choices)}"
+        arguments.expect("evaluate", self.evaluate, wanted, is_right=self.evaluate in choices)
         arguments.path("store", self.store, is_optional=True)
         arguments.whole("keep_epochs", self.keep_epochs, least=1, is_optional=True)
         arguments.flag("read_only", self.read_only)
@@ -182,6 +189,17 @@ class OpenOptions:
                     message=f"there is no engine `{self.engine}`",
                     hint=did_you_mean(self.engine, names, f"choose one of {', '.join(names)}"),
                 )
+            )
+        arguments.refuse(
+            if_any={"evaluate": self.evaluate != "all" and self.provenance == "height"},
+            because="heights are counted when everything is evaluated",
+            hint="ask for the metric with the question: db.why(fact, metric='height')",
+        )
+        if self.engine in {"spark", "cuda"}:
+            arguments.refuse(
+                if_any={"evaluate": self.evaluate != "all"},
+                because=f"the engine `{self.engine}` evaluates everything",
+                hint="questions are followed by the engines `local` and `reference`",
             )
         if self.engine != "spark":
             arguments.refuse(

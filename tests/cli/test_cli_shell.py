@@ -373,7 +373,7 @@ def test_help_for_what_there_is_not(run: Run) -> None:
     _, err = run("help nope", "help blme")
 
     assert "there is no command `nope`" in err
-    assert "hint: there are accept, blame, commit," in err
+    assert "hint: there are accept, at, blame, commit," in err
     assert "did you mean `blame`?" in err
 
 

@@ -29,6 +29,14 @@ class EngineChoice(StrEnum):
     CUDA = "cuda"
 
 
+class EvaluateChoice(StrEnum):
+    """When derived facts are found."""
+
+    ALL = "all"
+    MAGIC = "magic"
+    ON_DEMAND = "on-demand"
+
+
 class SessionEngineChoice(StrEnum):
     """The engines of commands that work on a session; Spark's runs programs, and sessions in Python."""
 
@@ -86,6 +94,9 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     include: Includes = None,
     macro: Macros = None,
+    evaluate: Annotated[
+        EvaluateChoice, typer.Option("--evaluate", help="When derived facts are found.")
+    ] = EvaluateChoice.ALL,
     strategy: Annotated[
         str, typer.Option("--strategy", metavar="NAME", help="How epochs are applied.")
     ] = "auto",
@@ -118,6 +129,7 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
         library_bits=library_bits,
         include_path=include or (),
         defines=parse_macros(macro),
+        evaluate=evaluate.value,
         strategy=strategy,
         max_update_share=max_update_share,
         store=store,
@@ -133,7 +145,7 @@ READING: Final = ("fact_dir", "functions", *_LIBRARIES, "include", "macro")
 READING_TREES: Final = tuple(name for name in READING if name != "library")
 _RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
 # How epochs are applied.
-EPOCHS: Final = ("strategy", "max_update_share", "keep_epochs")
+EPOCHS: Final = ("evaluate", "strategy", "max_update_share", "keep_epochs")
 
 
 def takes_options(

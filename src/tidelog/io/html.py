@@ -32,7 +32,7 @@ def facts_html(
     return html_table(f"{name}: {counted(size, 'fact')}", heads, rows, more)
 
 
-def relations_html(epoch: int, schema: Mapping[str, Mapping[str, str]], sizes: Sequence[int]) -> str:
+def relations_html(epoch: int, schema: Mapping[str, Mapping[str, str]], sizes: Sequence[int | str]) -> str:
     """Return relations with their columns and sizes."""
     columns = (", ".join(f"{name}: {type_}" for name, type_ in each.items()) for each in schema.values())
     title = f"{counted(len(schema), 'relation')}, epoch {epoch}"

@@ -9,7 +9,7 @@ from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import Engine, Observer, Settings, UserFunctions
 from tidelog.engine.recorder import SessionRecorder
-from tidelog.options import EngineName
+from tidelog.options import EngineName, Evaluate
 from tidelog.program.inputs import find_changeable
 from tidelog.program.nodes import Program
 from tidelog.values import Codec
@@ -37,6 +37,23 @@ class EngineKind:
     evaluate: Callable[[Program, Codec, Settings, UserFunctions], Engine]
     port: Callable[[MaintainedEngine], "EnginePort"]
     counts_heights: bool = False
+    asking: Callable[[Program], Program] | None = None
+
+    def question_passes(self, program: Program) -> Program:
+        """Return the program of a question as an engine runs it: all of it, whatever sessions leave out."""
+        return (self.asking or self.passes)(program)
+
+    def on_demand(self, evaluate: Evaluate) -> "EngineKind":
+        """Return the sort of engine that leaves to questions what they can derive."""
+        if evaluate == "all":
+            return self
+
+        def passes(program: Program) -> Program:
+            from tidelog.plan.demand import eager_part, split_by_demand  # noqa: PLC0415 - few ask for it
+
+            return self.passes(eager_part(program, split_by_demand(program, evaluate).demanded))
+
+        return replace(self, passes=passes, asking=self.passes)
 
     def with_heights(self, inputs: Collection[str]) -> "EngineKind":
         """Return the sort of engine whose iterations are heights; others find heights when asked for."""

@@ -18,6 +18,7 @@ from tidelog.program.nodes import Program
 from tidelog.program.text import ProgramText
 from tidelog.session.changes import NetChange
 from tidelog.session.deltas import make_delta, rule_delta
+from tidelog.session.demand import DemandedFacts, Demands
 from tidelog.session.engines import EngineHandle, EngineKind
 from tidelog.session.kept_epochs import kept_epochs
 from tidelog.session.mistakes import APART, CLOSED
@@ -61,6 +62,8 @@ class Epochs:
         if history is None:
             self.history.note_text(epoch, prepared.text)
         self._look_at_program()
+        is_eager = prepared.request.options.evaluate == "all"
+        self.demands = None if is_eager else Demands(self)
         self._settle()
 
     def _look_at_program(self) -> None:
@@ -75,8 +78,8 @@ class Epochs:
         self._snapshot: Snapshot | None = Snapshot(
             self.program,
             codec,
-            self._handle.engine,
-            lambda other: kind.evaluate(kind.passes(other), codec, settings, functions),
+            self._handle.engine if self.demands is None else DemandedFacts(self._handle.engine, self.demands),
+            lambda other: kind.evaluate(kind.question_passes(other), codec, settings, functions),
             self._epoch,
             self.lock,
         )

@@ -39,3 +39,12 @@ NO_PROGRAM: Final = Diagnostic(
     message="there is neither a program nor a store to open",
     hint="tidelog.open('prog.dl'), or tidelog.open(store='folder')",
 )
+
+
+def on_demand(verb: str) -> Diagnostic:
+    """Return the mistake of asking for what needs every derived fact."""
+    return Diagnostic(
+        code="on-demand",
+        message=f"`{verb}` needs every derived fact, and this session evaluates on demand",
+        hint="open another session with evaluate='all'",
+    )

@@ -1,6 +1,6 @@
 """From a request to a session: new, or where a store left off."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast, overload
@@ -109,6 +109,8 @@ def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
     """Return an evaluated session, whose store is new if the request names one."""
     request, program = prepared.request, prepared.program
     options = request.options
+    if options.evaluate != "all":
+        prepared = replace(prepared, warnings=(*prepared.warnings, *_not_on_demand(prepared)))
     with recorder.phase("start"):
         kind = _engine_kind(prepared)
     codec = Codec(program.types)
@@ -141,7 +143,9 @@ def _engine_kind(prepared: Prepared) -> EngineKind:
     """Return the sort of engine that a request asks for."""
     request = prepared.request
     kind = find_engine(request.options.engine, request.spark)
-    return kind.with_heights(prepared.inputs) if request.options.provenance == HEIGHT else kind
+    if request.options.provenance == HEIGHT:
+        kind = kind.with_heights(prepared.inputs)
+    return kind.on_demand(request.options.evaluate)
 
 
 def _reopen(request: Request, path: Path, recorder: SessionRecorder) -> Session:
@@ -247,6 +251,21 @@ def _check_same_program(request: Request, store: Store) -> None:
                     hint="open it without a program, and change its rules with add_rules and remove_rules",
                 )
             ]
+        )
+
+
+def _not_on_demand(prepared: Prepared) -> Iterator[Diagnostic]:
+    """Yield the relations that questions cannot derive, with the reasons."""
+    from tidelog.plan.demand import split_by_demand  # noqa: PLC0415 - few ask for it
+
+    split = split_by_demand(prepared.program, prepared.request.options.evaluate)
+    for name, reason in split.whole.items():
+        yield Diagnostic(
+            code="not-on-demand",
+            message=f"`{name}` is evaluated wholly: {reason}",
+            span=prepared.program.relations[name].span,
+            hint="its facts, and those that it reads, are derived when the session is opened",
+            severity=Severity.WARNING,
         )
 
 

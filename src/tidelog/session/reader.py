@@ -135,7 +135,7 @@ class EpochReader:
         check_why(depth, metric)
         with self._known.lock:
             self._check_open()
-            return self.proofs.why(fact, metric).with_depth(depth)
+            return self._proofs_of(fact).why(fact, metric).with_depth(depth)
 
     def why_all(
         self, fact: "AskedFact", *, limit: int | None = None, depth: int | None = None
@@ -146,7 +146,7 @@ class EpochReader:
         check_numbers(depth, limit)
         with self._known.lock:
             self._check_open()
-            return [proof.with_depth(depth) for proof in self.proofs.all_proofs(fact, limit)]
+            return [proof.with_depth(depth) for proof in self._proofs_of(fact).all_proofs(fact, limit)]
 
     @overload
     def annotate(
@@ -190,7 +190,7 @@ class EpochReader:
         chosen = named_semiring(semiring) if isinstance(semiring, str) else semiring
         with self._known.lock:
             self._check_open()
-            return self.proofs.annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
+            return self._proofs_of(fact).annotation(fact, cast("Semiring[T]", chosen), leaf, cycles)
 
     @overload
     def why_not(self, fact: "AskedFact", *, depth: int = 1, limit: int = 3) -> "Refutation": ...
@@ -215,7 +215,12 @@ class EpochReader:
         check_why_not(depth=depth, limit=limit, guided=guided)
         with self._known.lock:
             self._check_open()
-            return self.proofs.guide(fact) if guided else self.proofs.why_not(fact, depth, limit)
+            proofs = self._proofs_of(fact, is_whole=True)
+            return proofs.guide(fact) if guided else proofs.why_not(fact, depth, limit)
+
+    def _proofs_of(self, fact: "AskedFact", *, is_whole: bool = False) -> "ProofService":  # noqa: ARG002 - see `Session`
+        """Return what explains a fact; `is_whole` if facts that do not hold are looked at too."""
+        return self.proofs
 
     def _check_open(self) -> None:
         _ = self.snapshot

@@ -26,6 +26,7 @@ from tidelog.program.text import SomeRules
 from tidelog.progress import activity
 from tidelog.session import mistakes
 from tidelog.session.changes import SomeFacts
+from tidelog.session.demand import Demand
 from tidelog.session.epoch_view import EpochView, delta_between
 from tidelog.session.epochs import Epochs
 from tidelog.session.past_epochs import PastEpochs
@@ -36,11 +37,14 @@ from tidelog.session.subscriptions import Callback, DeltaStream, Subscription, S
 from tidelog.session.transaction import Transaction
 from tidelog.views import Delta
 from tidelog.views.delta_between import DeltaBetween
+from tidelog.views.lookup import find_codes
 from tidelog.views.write import write_outputs
 
 if TYPE_CHECKING:
     # Loaded by the first question: a session that is never asked starts without proofs.
     from tidelog.explain.blame.answers import Blame, Repair
+    from tidelog.explain.proofs.asked import AskedFact
+    from tidelog.explain.proofs.service import ProofService
     from tidelog.profile.profile import Profile
 
 T = TypeVar("T")
@@ -88,7 +92,9 @@ class Session(EpochReader):
         from tidelog.plan.statistics import KnownSizes  # noqa: PLC0415 - as above
 
         with self._epochs.lock:
-            engine = self.snapshot.engine
+            self._check_open()
+            # What questions derive is not evaluated for a plan.
+            engine = self._epochs.handle.engine
             program = self._epochs.handle.passes(self.program)
             sizes = {name: float(engine.size(name)) for name in program.relations}
         return report_plan(program, KnownSizes(sizes))
@@ -105,6 +111,13 @@ class Session(EpochReader):
             return make_profile(self._recorder, self.snapshot, options, self.history)
 
     # --- epochs ----------------------------------------------------------------------------------
+
+    @property
+    def demands(self) -> tuple[Demand, ...]:
+        """Return what questions made a session that evaluates on demand derive and keep."""
+        with self._epochs.lock:
+            self._check_open()
+            return () if self._epochs.demands is None else self._epochs.demands.all
 
     @property
     def history(self) -> tuple[Delta, ...]:
@@ -128,7 +141,7 @@ class Session(EpochReader):
         with Arguments() as arguments:
             arguments.whole("epoch", epoch, least=0)
         with self._epochs.lock:
-            self._check_open()
+            self._check_eager("at")
             return EpochView(PastEpochs(self._epochs, int(epoch)), self._provenance)
 
     def diff(self, before: int, after: int) -> DeltaBetween:
@@ -258,6 +271,8 @@ class Session(EpochReader):
             raise TidelogError([undeclared_relation(relation, self.relations, is_asked=True)])
         with Arguments() as arguments:
             arguments.function("callback", callback)
+        if self._is_on_demand(relation):
+            self._check_eager("subscribe")
         self._check_open()
         return self._subscriptions.subscribe(relation, callback)
 
@@ -293,7 +308,7 @@ class Session(EpochReader):
         from tidelog.explain.blame.inquiry import blame  # noqa: PLC0415 - brings the local engine
 
         with self._epochs.lock:
-            self._check_open()
+            self._check_eager("blame")
             return blame(self._epochs, FaultQuestion(unwanted, missing, epoch, method))
 
     def repair(  # noqa: PLR0913 - each is a choice of its own, all have a default
@@ -321,7 +336,7 @@ class Session(EpochReader):
         wishes = Wishes(alternatives, costs, untouchable, reject, seconds)
         wishes.check(method)
         with self._epochs.lock:
-            self._check_open()
+            self._check_eager("repair")
             return repair(self._epochs, FaultQuestion(unwanted, missing, epoch, method), wishes)
 
     def guard(self, text: str | Path, *, strict: bool = False) -> tuple[Guard, ...]:
@@ -342,7 +357,7 @@ class Session(EpochReader):
             arguments.flag("strict", strict)
         guards = read_guards(text, is_strict=strict)
         with self._epochs.lock:
-            self._check_open()
+            self._check_eager("guard")
             self._guards.add(guards, self._epochs)
         return guards
 
@@ -402,13 +417,40 @@ class Session(EpochReader):
     def __repr__(self) -> str:
         if self._is_closed:
             return "<closed session>"
-        sizes = ", ".join(f"{name}: {len(self[name]):,}" for name in self.relations)
+        sizes = ", ".join(f"{name}: {self._size(name)}" for name in self.relations)
         return f"<session {sizes}>"
 
     def _repr_html_(self) -> str | None:
         if self._is_closed:
             return None
-        return relations_html(self.epoch, self.schema, [len(self[name]) for name in self.relations])
+        sizes = ["on demand" if self._is_on_demand(name) else len(self[name]) for name in self.relations]
+        return relations_html(self.epoch, self.schema, sizes)
+
+    def _size(self, name: str) -> str:
+        """Return the number of facts in words; to look at a session is no question."""
+        return "on demand" if self._is_on_demand(name) else f"{len(self[name]):,}"
+
+    def _is_on_demand(self, name: str) -> bool:
+        demands = self._epochs.demands
+        return demands is not None and name in demands.split.demanded
+
+    def _check_eager(self, verb: str) -> None:
+        self._check_open()
+        if self._epochs.demands is not None:
+            raise TidelogError([mistakes.on_demand(verb)])
+
+    def _proofs_of(self, fact: "AskedFact", *, is_whole: bool = False) -> "ProofService":
+        demands = self._epochs.demands
+        if demands is None:
+            return self.proofs
+        from tidelog.session.demand_proofs import demand_proofs  # noqa: PLC0415 - few sessions need it
+
+        atom = self.proofs.read(fact)
+        if not self._is_on_demand(atom.relation):
+            return self.proofs
+        types = [column.type for column in self.program.relations[atom.relation].columns]
+        codes = None if is_whole else find_codes(atom.fact, types, self.snapshot.codec)
+        return demand_proofs(self._epochs, demands.ask(atom.relation, codes or ()), self._provenance)
 
     def _choose(self, strategy: str | Strategy | None, max_update_share: float | None) -> MaintenanceSettings:
         return choose_strategy(
