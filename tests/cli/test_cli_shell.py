@@ -415,10 +415,10 @@ def test_old_epochs_are_asked_about_as_they_were(run: Run) -> None:
 
     assert err == ""
     for part in (
-        "2 facts",
+        "x\n3\n4\n",
         "path(1, 3)  [path#2",
         "✗ edge(2, 3)",
-        "edge: 3 facts",
+        "edge(2, 3).\nedge(3, 4).\n",
         "+edge(2, 3).",
         "-path(1, 4).",
     ):

@@ -60,8 +60,8 @@ def split_by_demand(program: nodes.Program, evaluate: str) -> DemandSplit:
                 whole.setdefault(name, f"`{own[0]}` is evaluated with it")
             for name in earlier_relations(stratum) & derived:
                 whole.setdefault(name, f"`{own[0]}` reads it and is not evaluated on demand")
-    said = {name: whole[name] for name in program.relations if name in whole and name in asked}
-    return DemandSplit(frozenset(asked - whole.keys()), said)
+    reasons = {name: whole[name] for name in program.relations if name in whole and name in asked}
+    return DemandSplit(frozenset(asked - whole.keys()), reasons)
 
 
 def _reason(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
@@ -90,14 +90,14 @@ def eager_part(program: nodes.Program, demanded: Collection[str]) -> nodes.Progr
 class DemandProgram:
     """The program of questions about one relation that bind the same columns.
 
-    Facts of `asked` are the values asked for; without bound columns there is no such relation. `given` are
+    Facts of `asked` are the values asked for; without bound columns there is no such relation. `eager` are
     the relations whose facts it takes over from the eager part, `own` those that it derives, of which `whole`
     are not restricted to what is asked for.
     """
 
     program: nodes.Program
     asked: str
-    given: tuple[str, ...]
+    eager: tuple[str, ...]
     own: tuple[str, ...]
     whole: tuple[str, ...]
 
@@ -105,7 +105,7 @@ class DemandProgram:
 def demand_program(
     program: nodes.Program, demanded: Collection[str], relation: str, columns: tuple[int, ...]
 ) -> DemandProgram:
-    """Return the program that derives the facts of a relation with given values in some columns."""
+    """Return the program that derives the facts of a relation with certain values in some columns."""
     own = _needed(program, demanded, relation)
     strata = [stratum for stratum in program.strata if not own.isdisjoint(stratum.relations)]
     read = {name for stratum in strata for name in relations_read((stratum,))} - own
@@ -114,7 +114,7 @@ def demand_program(
         for name, each in program.relations.items()
         if name in own or name in read
     }
-    given = tuple(name for name in relations if name not in own)
+    eager = tuple(name for name in relations if name not in own)
     directives = [nodes.Directive("input", name, {}) for name in relations]
     asked, answer = f"{relation}@asked", f"{relation}@answer"
     if columns:
@@ -135,7 +135,7 @@ def demand_program(
     made = replace(
         program,
         relations=relations,
-        strata=(*_inputs(given), *_asked_first(strata, asked)),
+        strata=(*_inputs(eager), *_asked_first(strata, asked)),
         directives=tuple(directives),
         pragmas={"magic-transform": "*"},
     )
@@ -145,7 +145,7 @@ def demand_program(
         made = _without(restrict_to_demand(made, {answer}), answer)
     names = tuple(name for name in program.relations if name in own)
     return DemandProgram(
-        made, asked if columns else "", given, names, tuple(name for name in names if name not in restricted)
+        made, asked if columns else "", eager, names, tuple(name for name in names if name not in restricted)
     )
 
 

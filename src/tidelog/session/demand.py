@@ -140,7 +140,7 @@ class DemandEngine:
         kind = handle.kind
         program = kind.question_passes(made.program)
         engine = kind.maintain(program, handle.codec, handle.settings, self._epochs.functions)
-        for name in made.given:
+        for name in made.eager:
             if handle.engine.size(name):
                 engine.insert(name, handle.engine.facts(name))
         for name, rows in epoch_inputs(self._epochs, self._epochs.program, None).items():
@@ -163,7 +163,7 @@ class DemandEngine:
         diff = find_epoch_diff(self._epochs.history, self._epoch, now, now)
         found: dict[str, RelationChange] = {}
         for names, inserted, deleted in (
-            (self.made.given, diff.inserted, diff.deleted),
+            (self.made.eager, diff.inserted, diff.deleted),
             (self.made.own, diff.inputs_inserted, diff.inputs_deleted),
         ):
             for name in names:
