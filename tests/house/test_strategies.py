@@ -109,10 +109,10 @@ class Census:
 
 @pytest.fixture(scope="module")
 def census() -> Census:
-    """Return what 300 programs consist of, the same ones in every run."""
+    """Return what 450 programs consist of, the same ones in every run."""
     found = Census()
 
-    @settings(max_examples=300, database=None, derandomize=True, phases=[Phase.generate])
+    @settings(max_examples=450, database=None, derandomize=True, phases=[Phase.generate])
     @given(program=whole_language_programs())
     def draw(program: RandomProgram) -> None:
         found.take(program)

@@ -265,6 +265,7 @@ class _Writer:
                 "range",
                 "either",
                 "counter",
+                "lookup",
             ]
         ):
             case "comparison":
@@ -282,8 +283,21 @@ class _Writer:
                 return terms.generator(scope, scope.new(type_name), type_name)
             case "either":
                 return terms.either_binds(scope)
+            case "lookup":
+                return self.lookup(scope)
             case _:
                 return terms.counter(scope)
+
+    def lookup(self, scope: Scope) -> str:
+        """Return a constraint on the value of a key, of a relation that has one for each."""
+        keyed = [each for each in self.known if each.role in ("choice", "lattice") and len(each.types) > 1]
+        if not keyed:
+            return self.terms.comparison(scope)
+        relation = self.terms.pick(keyed)
+        terms = ", ".join(self.terms.expression(name, scope) for name in relation.types[:-1])
+        value = scope.new(relation.types[-1])
+        scope.bind(value, relation.types[-1])
+        return f"{relation.name}[{terms}] = {value}"
 
     def head(self, relation: Known, scope: Scope, *, is_bounded: bool) -> str:
         """Return the head of a rule; a number may be one of a range."""
@@ -297,7 +311,7 @@ class _Writer:
 
     def plan(self, literals: Sequence[str], readable: Sequence[Known]) -> str:
         """Return an order for the atoms of a body, if one is drawn; bodies with disjunctions have none."""
-        if not self.terms.seldom() or any(" ; " in each for each in literals):
+        if not self.terms.seldom() or any(" ; " in each or "] = " in each for each in literals):
             return ""
         if self.draw(st.booleans()):
             return "\n.plan leapfrog"

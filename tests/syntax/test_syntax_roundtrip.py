@@ -59,7 +59,7 @@ class Maker:
         if depth == 0 or self.chance(True, False):
             return self.simple_term()
         inner = lambda: self.term(depth - 1)  # noqa: E731 - handed on as it is
-        match self.chance(*range(10)):
+        match self.chance(*range(11)):
             case 0:
                 return t.RecordTerm(self.many(inner), span=SPAN)
             case 1:
@@ -75,6 +75,8 @@ class Maker:
                 return t.UserApplication(self.name(), self.many(inner), span=SPAN)
             case 7:
                 return t.Cast(inner(), self.qualified(), span=SPAN)
+            case 8:
+                return t.Lookup(self.qualified(), self.many(inner), span=SPAN)
             case _:
                 return self.aggregate(depth)
 

@@ -159,7 +159,7 @@ class _Reader:
         self._accept(closing)
         # Qualifiers follow, in a relation's declaration.
         while self.token.kind in ("word", "(", ")", ",") and not self.token.is_fresh:
-            if self.token.kind == "word" and self.peek().kind == "(" and self.token.text != "choice-domain":
+            if self.token.kind == "word" and self._is_applied() and self.token.text != "choice-domain":
                 return
             self.at += 1
 
@@ -255,7 +255,8 @@ class _Reader:
             if self.tokens[at + 1].kind != "word" or self.tokens[at + 1].is_spaced:
                 break
             at += 2
-        return self.tokens[at].kind == "("
+        following = self.tokens[at]
+        return following.kind == "(" or (following.kind == "[" and not following.is_spaced)
 
     # --- moving ---
 

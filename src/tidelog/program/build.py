@@ -26,6 +26,7 @@ from tidelog.program.declare_relations import declare_relations
 from tidelog.program.declare_types import TypeDeclaration, declare_types
 from tidelog.program.draft import Draft
 from tidelog.program.expand_components import expand_components
+from tidelog.program.expand_lookups import expand_lookups
 from tidelog.program.flatten_rules import flatten_rules
 from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.inline_relations import inline_relations
@@ -82,7 +83,9 @@ def make_draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     diagnostics: list[Diagnostic] = []
     expanded, found = expand_components(tree.items)
     diagnostics.extend(found)
-    items = define_virtual_relations(expanded)
+    looked_up, found = expand_lookups(expanded)
+    diagnostics.extend(found)
+    items = define_virtual_relations(looked_up)
     types, found = declare_types(items)
     diagnostics.extend(found)
     known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]

@@ -270,6 +270,13 @@ class Relation:
         return tuple(place for place, column in enumerate(self.columns) if column.is_lattice)
 
     @property
+    def has_value(self) -> bool:
+        """Say whether no two facts differ in the last column alone, so that `name[...]` is one value."""
+        key = frozenset(range(self.arity - 1))
+        domains = [*self.choices, *([self.keys] if self.keys else [])]
+        return self.arity - 1 in self.lattice_columns or any(key.issuperset(domain) for domain in domains)
+
+    @property
     def law(self) -> str | None:
         """Return what decides which facts stay, in words; None if facts simply add up."""
         if self.is_equivalence:

@@ -78,6 +78,8 @@ class Renaming:
         match term:
             case tree.BranchTerm():
                 term = replace(term, name=self.branch(term.name))
+            case tree.Lookup():
+                term = replace(term, relation=self.relation(term.relation))
             case tree.Cast():
                 term = replace(term, type=self.type(term.type))
             case _:

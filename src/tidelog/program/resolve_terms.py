@@ -56,7 +56,7 @@ class TermResolver:
         """Add an error."""
         self.diagnostics.append(Diagnostic(code=code, message=message, span=span, hint=hint))
 
-    def term(self, term: tree.Term, expected: str | None, place: TermPlace) -> nodes.Term:  # noqa: C901 - one line per node
+    def term(self, term: tree.Term, expected: str | None, place: TermPlace) -> nodes.Term:  # noqa: C901, PLR0912 - one case per node
         """Return the term with its type; `expected` is what its place asks for, None for anything."""
         match term:
             case tree.Variable():
@@ -82,6 +82,11 @@ class TermResolver:
             case tree.Counter():
                 self.fit(Kind.NUMBER.value, expected, term.span)
                 return nodes.Counter(Kind.NUMBER.value, span=term.span)
+            case tree.Lookup():
+                # Those in rules have become atoms.
+                hint = "here there are no facts yet; write a constant or a functor"
+                self.report("no-key", f"`{term.relation}` cannot be looked up here", term.span, hint)
+                return nodes.Wildcard(UNKNOWN, span=term.span)
             case tree.Aggregate():
                 return self.aggregate(term, expected)
 

@@ -8,6 +8,7 @@ from tidelog.program.declare_lattices import declare_lattices
 from tidelog.program.declare_relations import declare_relations
 from tidelog.program.declare_types import TypeDeclaration, declare_types
 from tidelog.program.expand_components import expand_components
+from tidelog.program.expand_lookups import expand_lookups
 from tidelog.program.flatten_rules import flatten_rules
 from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.meet_lattices import meet_lattices
@@ -25,7 +26,8 @@ def written_program(text: tree.SyntaxTree, checked: nodes.Program) -> nodes.Prog
     """
     if not _has_inline(text.items):
         return checked
-    items, _ = expand_components(text.items)
+    expanded, _ = expand_components(text.items)
+    items, _ = expand_lookups(expanded)
     types, _ = declare_types(items)
     known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]
     declarations, _ = declare_relations(items, types, known_types)

@@ -39,9 +39,15 @@ class BodyParser(TermParser):
         return body
 
     def atom(self) -> Atom:
-        """Return a relation applied to terms."""
+        """Return a relation applied to terms, or `name[terms] = term`."""
         start = self.token
+        is_keyed = self.is_lookup()
         name, _ = self.qualified_name("a relation")
+        if is_keyed:
+            self.expect("[")
+            terms = self.terms_until("]")
+            self.expect("=", f"a fact of a key is written `{name}[...] = value`")
+            return Atom(name, (*terms, self.term()), is_keyed=True, span=self.span_from(start))
         self.expect("(", f"an atom is written `{name}(...)`")
         return Atom(name, self.terms_until(")"), span=self.span_from(start))
 
@@ -97,6 +103,8 @@ class BodyParser(TermParser):
         following = self.peek()
         if following.kind == "(":
             return True
+        if self.is_lookup():
+            return False
         return following.kind == "." and not following.is_spaced and self.peek(2).kind == "word"
 
     def _atom_alone(self) -> Atom:

@@ -139,7 +139,7 @@ class DeclarationParser(BodyParser):
         self.expect("(", f"columns are written `{names[-1].text}(x: number, y: symbol)`")
         columns = self._fields_until(")")
         qualifiers: list[str] = []
-        while self.token.kind == "word" and self.peek().kind != "(":
+        while self.token.kind == "word" and self.peek().kind != "(" and not self.is_lookup():
             word = self.token.text
             if word not in QUALIFIERS and word not in _OLD_QUALIFIERS:
                 break
@@ -148,7 +148,7 @@ class DeclarationParser(BodyParser):
             self.advance()
         choices = self._choices()
         keys = self._keys()
-        if self.token.kind == "word" and not self.token.is_fresh and self.peek().kind not in ("(", "."):
+        if self.token.kind == "word" and not self.token.is_fresh and self.peek().kind not in ("(", "[", "."):
             self._fail_qualifier()
         span = self.span_from(start)
         items: list[Item] = [

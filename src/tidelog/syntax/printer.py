@@ -28,6 +28,7 @@ from tidelog.syntax.tree import (
     Instance,
     Item,
     LatticeDeclaration,
+    Lookup,
     Negation,
     NilLiteral,
     NumberLiteral,
@@ -93,6 +94,8 @@ def print_node(node: Node) -> str:  # noqa: C901, PLR0912 - one case for every k
     print_node(parse_atom("path( 1,x )")) -> "path(1, x)"
     """
     match node:
+        case Atom(relation, (*terms, value), is_keyed=True):
+            return f"{relation}[{_list(terms)}] = {print_node(value)}"
         case Atom(relation, terms):
             return f"{relation}({_list(terms)})"
         case Constraint(("match" | "contains") as op, left, right):
@@ -176,6 +179,8 @@ def _term_parts(term: Term) -> tuple[str, int]:  # noqa: C901, PLR0912 - one cas
             return "autoinc()", _PRIMARY
         case RecordTerm(terms):
             return f"[{_list(terms)}]", _PRIMARY
+        case Lookup(relation, terms):
+            return f"{relation}[{_list(terms)}]", _PRIMARY
         case BranchTerm(name, terms):
             return f"${name}({_list(terms)})", _PRIMARY
         case UserApplication(name, terms):

@@ -44,6 +44,8 @@ def is_space_between(
         return False
     if first == "{" or second == "}":
         return first != "{" or second != "}"
+    if second == "[" and first == "word":
+        return token.is_spaced
     if second == "(" and first == "word":
         return _is_space_before_bracket(before, token)
     return _is_space_in(directive, before, token)

@@ -1,7 +1,7 @@
 """Reading terms: literals, operators, functors, records, aggregates."""
 
 from abc import abstractmethod
-from typing import Final
+from typing import Final, NoReturn
 
 from tidelog.errors import Diagnostic
 from tidelog.source import Span
@@ -15,6 +15,7 @@ from tidelog.syntax.tree import (
     BranchTerm,
     Cast,
     Counter,
+    Lookup,
     NilLiteral,
     NumberLiteral,
     RecordTerm,
@@ -175,17 +176,10 @@ class TermParser(TokenCursor):
         text = token.text
         if text not in RESERVED:
             following = self.peek()
-            if following.kind == "(" and text in UNSUPPORTED:
-                raise unsupported(text, token.span)
             if following.kind == "(":
-                raise ParseError(
-                    Diagnostic(
-                        code="syntax",
-                        message=f"`{text}` is not a functor, and an atom cannot stand for a term",
-                        span=token.span,
-                        hint=f"a functor of your own is written `@{text}(...)`",
-                    )
-                )
+                self._fail_on_atom(token)
+            if self.is_lookup():
+                return self._lookup()
             self.advance()
             return Variable(text, span=token.span)
         if text in AGGREGATES:
@@ -215,6 +209,35 @@ class TermParser(TokenCursor):
                         hint=f"`{text}` is a word of the language and cannot be a variable",
                     )
                 )
+
+    def _fail_on_atom(self, token: Token) -> NoReturn:
+        text = token.text
+        if text in UNSUPPORTED:
+            raise unsupported(text, token.span)
+        raise ParseError(
+            Diagnostic(
+                code="syntax",
+                message=f"`{text}` is not a functor, and an atom cannot stand for a term",
+                span=token.span,
+                hint=f"a functor of your own is written `@{text}(...)`",
+            )
+        )
+
+    def is_lookup(self) -> bool:
+        """Say whether a name follows with a bracket behind it, as in `price[item]`."""
+        place = 1
+        while self.peek(place).kind == "." and self.peek(place + 1).kind == "word":
+            if self.peek(place).is_spaced:
+                return False
+            place += 2
+        bracket = self.peek(place)
+        return bracket.kind == "[" and not bracket.is_spaced
+
+    def _lookup(self) -> Lookup:
+        start = self.token
+        name, _ = self.qualified_name("a relation")
+        self.expect("[")
+        return Lookup(name, self.terms_until("]"), span=self.span_from(start))
 
     def _cast(self, start: Token) -> Cast:
         self.expect("(")

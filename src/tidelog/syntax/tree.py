@@ -132,6 +132,15 @@ class Counter:
 
 
 @dataclass(frozen=True, slots=True)
+class Lookup:
+    """`price[item]`: the last column of the fact whose other columns are these terms."""
+
+    relation: str
+    terms: tuple["Term", ...]
+    span: Span = _span()
+
+
+@dataclass(frozen=True, slots=True)
 class Aggregate:
     """`sum x : { body }`; `target` is None for count.
 
@@ -159,6 +168,7 @@ Term = (
     | UserApplication
     | Cast
     | Counter
+    | Lookup
     | Aggregate
 )
 
@@ -168,10 +178,11 @@ Term = (
 
 @dataclass(frozen=True, slots=True)
 class Atom:
-    """`edge(x, y)`"""
+    """`edge(x, y)`; written `price[x] = y`, as a head or a fact may be, it `is_keyed`."""
 
     relation: str
     terms: tuple[Term, ...]
+    is_keyed: bool = False
     span: Span = _span()
 
 

@@ -51,7 +51,13 @@ def _in_term(term: tree.Term) -> tuple[Node, ...]:
             | tree.Counter()
         ):
             return ()
-        case tree.RecordTerm() | tree.BranchTerm() | tree.Application() | tree.UserApplication():
+        case (
+            tree.RecordTerm()
+            | tree.BranchTerm()
+            | tree.Application()
+            | tree.UserApplication()
+            | tree.Lookup()
+        ):
             return term.terms
         case tree.Cast():
             return (term.term,)
@@ -133,7 +139,13 @@ def map_term(term: tree.Term, change: ChangeTerm, change_atom: ChangeAtom | None
             | tree.Counter()
         ):
             return term
-        case tree.RecordTerm() | tree.BranchTerm() | tree.Application() | tree.UserApplication():
+        case (
+            tree.RecordTerm()
+            | tree.BranchTerm()
+            | tree.Application()
+            | tree.UserApplication()
+            | tree.Lookup()
+        ):
             return replace(term, terms=tuple(map(change, term.terms)))
         case tree.Cast():
             return replace(term, term=change(term.term))
@@ -195,7 +207,9 @@ def walk(roots: Iterable[Node], *, into_aggregates: bool = True) -> Iterator[Nod
 
 
 def walk_down(
-    roots: Iterable[AnyNode], below: Callable[[AnyNode], Sequence[AnyNode]], ends: type | tuple[()] = ()
+    roots: Iterable[AnyNode],
+    below: Callable[[AnyNode], Sequence[AnyNode]],
+    ends: type | tuple[type, ...] = (),
 ) -> Iterator[AnyNode]:
     """Yield every node of any trees, each before what is `below` it; nothing below `ends` is yielded."""
     waiting = list(roots)

@@ -10,6 +10,7 @@ import numpy as np
 from tidelog.engine.protocol import Codes, SilentObserver
 from tidelog.errors import Diagnostic, Severity, TidelogError, raise_if_any
 from tidelog.program import build_program, nodes, walk_nodes
+from tidelog.program.expand_lookups import expand_in_body, lookup_mistakes
 from tidelog.program.nodes import Column, Program
 from tidelog.program.written_facts import ConstantReader, find_relation
 from tidelog.source import Source
@@ -31,7 +32,7 @@ def answer_query(text: str, snapshot: Snapshot, values: Mapping[str, object] = N
     variables and constants is looked up in the engine. Anything else is checked and evaluated as a
     rule, by an engine of its own over the facts already there.
     """
-    query = bind_values(_parsed(text), values, snapshot.program)
+    query = _without_lookups(bind_values(_parsed(text), values, snapshot.program), snapshot.program)
     atom = query.atom
     if atom is not None and atom.relation in snapshot.program.relations:
         pattern = _pattern(atom, snapshot)
@@ -51,6 +52,13 @@ def _parsed(text: str) -> ParsedQuery:
     except TidelogError as error:
         usual = "write for example path(1, x), x > 3"
         raise TidelogError(replace(each, hint=each.hint or usual) for each in error.diagnostics) from None
+
+
+def _without_lookups(query: ParsedQuery, program: Program) -> ParsedQuery:
+    """Return the query with an atom for each value of a key that it asks for."""
+    functional = {name: relation.has_value for name, relation in program.relations.items()}
+    raise_if_any(lookup_mistakes(query.body, functional))
+    return replace(query, body=expand_in_body(query.body))
 
 
 # --- one atom: a look-up ---------------------------------------------------------------------
@@ -193,11 +201,13 @@ def _unused_name(program: Program) -> str:
 
 
 def _variables(body: tree.Body) -> tuple[str, ...]:
-    """Return the names of the query's variables in order; those of an aggregate are its own."""
+    """Return the names of the query's variables in order; those of aggregates and negations are their own."""
+    roots: tuple[walk_tree.Node, ...] = (body,)
+    ends = (tree.Aggregate, tree.Negation)
     return tuple(
         dict.fromkeys(
             node.name
-            for node in walk_tree.walk((body,), into_aggregates=False)
+            for node in walk_tree.walk_down(roots, walk_tree.children, ends)
             if isinstance(node, tree.Variable) and not node.name.startswith("_")
         )
     )
