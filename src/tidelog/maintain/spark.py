@@ -43,8 +43,9 @@ from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.placement import in_driver
+from tidelog.engine.spark.placement import in_driver, reason_for_driver
 from tidelog.engine.spark.split import split_rules
+from tidelog.engine.spark.value_files import read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.groups import DriverGroup, GroupFacts, PartnerGroup, StratumGroup
@@ -198,6 +199,8 @@ class SparkMaintainedEngine:
                 number = len(specs) - 1
                 groups.append(PartnerGroup(number, own, reads, part, self._pool, self._folder, sources))
             else:
+                if any(reason_for_driver(stratum, self._program) for stratum in run.strata):
+                    read_here(self._codec)
                 engine = LocalMaintainedEngine(
                     part, self._codec, self._settings, self._functions, self.numbering
                 )

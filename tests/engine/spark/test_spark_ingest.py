@@ -1,8 +1,10 @@
 """Data frames whose rows and texts stay with workers, from the frames given to the frames returned."""
 
 import math
+import tempfile
 import uuid
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
@@ -10,9 +12,9 @@ from hypothesis import strategies as st
 
 import tidelog
 from tidelog import TidelogError
-from tidelog.engine.spark import ingest
+from tidelog.engine.spark import ingest, texts
 from tidelog.engine.spark.files import Folder
-from tidelog.engine.spark.texts import FiledDictionary, TextFile
+from tidelog.engine.spark.texts import FiledDictionary, TextFile, read_texts, write_texts
 from tidelog.spark import evaluate
 from tidelog.values.dictionary import Dictionary
 
@@ -153,20 +155,38 @@ def test_a_frame_that_changes_is_noticed(spark):
     assert evaluate(text, {"f": frame}, spark_options=EVERYWHERE)["g"].count() == 20
 
 
-def test_a_dictionary_continues_in_files(tmp_path):
-    """Codes of files are known by number; a text that is not in memory brings all of them."""
-    folder = Folder(str(tmp_path))
-    for part, texts in ((1, ["c", "d"]), (3, ["e"])):
-        folder.write_table(f"{part}.parquet", pa.table({"text": texts}), compression="none")
-    known = Dictionary()
-    known.encode(["a", "b"])
-    files = (TextFile("1.parquet", 1, 2), TextFile("3.parquet", 3, 1))
-    dictionary = FiledDictionary(known, folder, files)
+@settings(max_examples=40)
+@given(
+    known=st.lists(NAMES, unique=True),
+    filed=st.lists(st.lists(st.text(max_size=2), unique=True), max_size=3),
+    steps=st.lists(st.lists(NAMES | st.text(max_size=2), max_size=5), max_size=4),
+    is_read=st.booleans(),
+)
+def test_a_dictionary_continues_in_files(known, filed, steps, is_read):
+    """Texts of files are found, and others added, under the codes that one dictionary would give them."""
+    whole, first = Dictionary(), Dictionary()
+    whole.encode(known)
+    first.encode(known)
+    with tempfile.TemporaryDirectory() as path, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "_GROUP_ROWS", 2)
+        folder, files = Folder(path), []
+        for part, found in enumerate(filed):
+            new = [text for text in found if whole.find(text) is None]
+            whole.encode(new)
+            files.append(TextFile(f"{part}.parquet", part, len(new)))
+            write_texts(folder, files[-1], pa.array(new, pa.string()))
+        dictionary = FiledDictionary(first, folder, files)
 
-    assert len(dictionary) == 5
-    assert dictionary.offsets() == [0, 2, 0, 4]
-    assert (dictionary.find("b"), dictionary.code_of("a"), dictionary.text_of(1)) == (1, 0, "b")
-    assert not dictionary.is_read
-    assert dictionary.text_of(4) == "e"
-    assert dictionary.is_read
-    assert dictionary.encode(["d", "new", "c"]).tolist() == [3, 5, 2]
+        for number, step in enumerate(steps):
+            assert [dictionary.find(text) for text in step] == [whole.find(text) for text in step]
+            assert dictionary.encode(step).tolist() == whole.encode(step).tolist()
+            every = np.arange(len(whole))
+            assert len(dictionary) == len(whole)
+            assert dictionary.decode(every) == whole.decode(every)
+            assert [dictionary.text_of(code) for code in every.tolist()] == whole.decode(every)
+            if not is_read:
+                assert dictionary.is_read == (not any(file.count for file in files))
+            if is_read and number == 1:
+                assert dictionary.ranks().tolist() == whole.ranks().tolist()
+        everything = [read_texts(folder, file).to_pylist() for file in dictionary.all_files("own")]
+        assert [text for part in everything for text in part] == whole.decode(np.arange(len(whole)))

@@ -606,12 +606,15 @@ def test_rows_of_frames_stay_with_workers(spark, resident, monkeypatch):
         assert {each.where.value for each in engine.placements} == {"partners"}
         assert (len(db["edge"]), engine._inputs["edge"].filed.size) == (30, 30)
         delta = db.apply(delete={"edge": [(20, 21), (77, 78)]}, insert={"edge": [(3, 4), (90, 20)]})
+        named = db.apply(insert={"name": [(15, "mid")]}, delete={"name": [(10, "ten")]})
         again = db.apply(insert={"edge": [(20, 21)]}, delete={"edge": [(90, 20)]})
 
         assert set(delta["edge"].inserted) == {(90, 20)}
         assert set(delta["edge"].deleted) == {(20, 21)}
         assert len(delta["path"].deleted) == 21
         assert len(again["path"].inserted) == 21
+        assert set(named["ends"].inserted) == {("mid", 15)}
+        assert set(named["ends"].deleted) == {("ten", 10)}
         assert len(db["edge"]) == 30
 
 

@@ -49,6 +49,7 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import (
     files_of_values,
     has_unread_values,
+    read_here,
     take_values,
     take_warnings,
 )
@@ -262,6 +263,8 @@ class SparkEngine:
 
     def _run_in_driver(self, stratum: Stratum, observer: Observer) -> StratumStatistics:
         """Run a stratum on the local engine, in this process."""
+        if self._needs_values(stratum):
+            read_here(self._codec)
         part = subprogram(self._program, [stratum])
         engine = LocalEngine(part, self._codec, self._settings, self._functions, self._numbering)
         for name in part.relations:

@@ -15,6 +15,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -72,13 +73,20 @@ class Folder:
         # Codes rarely repeat enough to compress well; plain pages are written and read at memory speed.
         return self.write_table(name, pa.table(columns), compression="none")
 
-    def write_table(self, name: str, table: pa.Table, *, compression: str) -> str:
+    def write_table(
+        self, name: str, table: pa.Table, *, compression: str, group_rows: int | None = None
+    ) -> str:
         """Write an Arrow table to a new file and return its name."""
         path = f"{self._path}/{name}"
         self._system.create_dir(posixpath.dirname(path), recursive=True)
         with self._system.open_output_stream(f"{path}.tmp") as stream:
             pq.write_table(
-                table, stream, use_dictionary=False, compression=compression, write_statistics=False
+                table,
+                stream,
+                use_dictionary=False,
+                compression=compression,
+                write_statistics=False,
+                row_group_size=group_rows,
             )
         self._system.move(f"{path}.tmp", path)
         return name
@@ -87,6 +95,25 @@ class Folder:
         """Return columns of a file."""
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
             return pq.read_table(stream, columns=columns)
+
+    def read_groups(self, name: str, column: str) -> Iterator[pa.ChunkedArray]:
+        """Yield a column of a file, a group of rows at a time."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            file = pq.ParquetFile(stream)
+            for group in range(file.metadata.num_row_groups):
+                yield file.read_row_group(group, columns=[column]).column(0)
+
+    def read_places(
+        self, name: str, column: str, places: npt.NDArray[np.int64]
+    ) -> Iterator[tuple[pa.ChunkedArray, int]]:
+        """Yield the groups of a column that have these rows, each with the number of its first row."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            file, first = pq.ParquetFile(stream), 0
+            for group in range(file.metadata.num_row_groups):
+                count = file.metadata.row_group(group).num_rows
+                if ((places >= first) & (places < first + count)).any():
+                    yield file.read_row_group(group, columns=[column]).column(0), first
+                first += count
 
     def read_rows(
         self, name: str, arity: int, codes: Mapping[int, int] | None = None, group: int | None = None

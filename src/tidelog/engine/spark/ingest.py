@@ -20,7 +20,8 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.spark.failures import FAILED, failure_text, raise_failure, unfit_worker
 from tidelog.engine.spark.files import Annotated, Folder, file_name
-from tidelog.engine.spark.texts import TEXT, TEXTS, FiledDictionary, TextFile, filed_symbols, text_table
+from tidelog.engine.spark.texts import TEXT, TEXTS, FiledDictionary, TextFile, filed_symbols
+from tidelog.engine.spark.texts import write_texts as write_text_file
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Column, Relation
 from tidelog.values import Codec, Kind
@@ -179,7 +180,7 @@ def write_texts(batches: "Batches", uri: str, name: str, first_part: int) -> "Ba
     if table.num_rows:
         count = table.num_rows
         file = file_name(TEXTS, part, f"{name}-{uuid.uuid4().hex[:12]}")
-        Folder(uri).write_table(file, text_table(table.column(0), part), compression="lz4")
+        write_text_file(Folder(uri), TextFile(file, part, count), table.column(0))
         yield pa.record_batch(
             {"file": [file], "part": pa.array([part], pa.int32()), "rows": pa.array([count], pa.int64())}
         )

@@ -1,8 +1,8 @@
-"""A dictionary whose texts are in files of workers; the driver reads them only if it needs one of them.
+"""A dictionary whose texts are in files of workers; the driver looks a few up there, or reads them all.
 
 texts that the driver knows   in memory, codes 0 to n - 1
 texts of workers' files       codes from n on, file by file, until the driver reads them
-texts that the driver adds    codes after those, once it has read the files
+texts that the driver adds    in memory, codes after those
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 TEXT, PLACE, PART = "text", "place", "part"
 # A folder for texts that no relation's name can be, once it is quoted.
 TEXTS = "%texts"
+# Up to so many texts or codes are looked up in files, which takes as long as reading them but no memory.
+_FEW = 4096
+# Texts in one group of rows: what is read for one text.
+_GROUP_ROWS = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +50,17 @@ class FiledDictionary(Dictionary):
         # Every file with the code of its first text, in the order of codes, and those not read yet.
         self._filed: list[tuple[int, TextFile]] = []
         self._unread: list[TextFile] = []
+        # Texts added while files are not read, with codes after those of the files.
+        self._added = Dictionary()
+        # Texts of files that were looked up lately.
+        self._found: dict[str, int] = {}
         self.add_files(files)
 
     def __len__(self) -> int:
+        return self._first_added + len(self._added)
+
+    @property
+    def _first_added(self) -> int:
         return self._count + sum(file.count for file in self._unread)
 
     @property
@@ -68,9 +80,12 @@ class FiledDictionary(Dictionary):
 
     def add_files(self, files: Sequence[TextFile]) -> None:
         """Give the next codes to the texts of files, none of which has a code yet."""
+        if files and len(self._added):
+            self._read()
         for file in files:
-            self._filed.append((len(self), file))
-            self._unread.append(file)
+            if file.count:
+                self._filed.append((len(self), file))
+                self._unread.append(file)
 
     def all_files(self, name: str) -> tuple[TextFile, ...]:
         """Return files with all texts in the order of codes; those only in memory are written first."""
@@ -78,8 +93,7 @@ class FiledDictionary(Dictionary):
         for first, last in self._only_in_memory():
             part = self.next_part + len(found)
             file = TextFile(f"{name}-{part}.parquet", part, last - first)
-            texts = super().to_arrow(np.arange(first, last))
-            self._folder.write_table(file.name, text_table(texts, part), compression="lz4")
+            write_texts(self._folder, file, self.to_arrow(np.arange(first, last)))
             found.append((first, file))
         self._filed = sorted([*self._filed, *found], key=lambda each: each[0])
         return tuple(file for _, file in self._filed)
@@ -87,28 +101,125 @@ class FiledDictionary(Dictionary):
     def _only_in_memory(self) -> list[tuple[int, int]]:
         """Return the ranges of codes whose texts are in no file, each with its end."""
         ranges, code = [], 0
-        for first, file in (*self._filed, (self._count, TextFile("", 0, 0))):
-            if code < first <= self._count:
+        for first, file in (*self._filed, (len(self), TextFile("", 0, 0))):
+            if code < first:
                 ranges.append((code, first))
             code = max(code, first + file.count)
         return ranges
 
+    # --- a few texts ------------------------------------------------------------------------------
+
     def find(self, text: str) -> int | None:
         """Return the code of a text, or None if the text has none."""
-        code = super().find(text)
-        if code is None and not self.is_read:
-            self._read()
+        return self._find_all([text]).get(text)
+
+    def code_of(self, text: str) -> int:
+        """Return the code of a text, a new one if the text has none."""
+        code = self.find(text)
+        if code is not None:
+            return code
+        return super().code_of(text) if self.is_read else self._first_added + self._added.code_of(text)
+
+    def encode(self, texts: Sequence[str]) -> Codes:
+        """Return the codes of texts."""
+        if self._is_read_for(len(texts)):
+            return super().encode(texts)
+        known = self._find_all(texts)
+        codes = (known[text] if text in known else self.code_of(text) for text in texts)
+        return np.fromiter(codes, np.int64, len(texts))
+
+    def encode_arrow(self, texts: "pa.Array | pa.ChunkedArray") -> Codes:
+        """Return the codes of an Arrow column of strings or dictionary-encoded strings."""
+        if self._is_read_for(len(texts)):
+            return super().encode_arrow(texts)
+        return self.encode(texts.to_pylist())
+
+    def _find_all(self, texts: Sequence[str]) -> dict[str, int]:
+        """Return the codes of those texts that have one."""
+        found: dict[str, int] = {}
+        for text in texts:
             code = super().find(text)
-        return code
+            if code is None and (added := self._added.find(text)) is not None:
+                code = self._first_added + added
+            code = self._found.get(text) if code is None else code
+            if code is not None:
+                found[text] = code
+        missing = [text for text in dict.fromkeys(texts) if text not in found]
+        if missing and not self.is_read:
+            looked_up = self._look_up(missing)
+            if len(self._found) + len(looked_up) > _FEW:
+                self._found.clear()
+            self._found.update(looked_up)
+            found.update(looked_up)
+        return found
+
+    def _look_up(self, texts: Sequence[str]) -> dict[str, int]:
+        """Return the codes of texts that are in files, which are read a group of rows at a time."""
+        import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+        import pyarrow.compute as pc  # noqa: PLC0415 - as above
+
+        wanted, found, code = pa.array(texts, pa.string()), {}, self._count
+        for file in self._unread:
+            for column in self._folder.read_groups(file.name, TEXT):
+                places = pc.index_in(column.cast(pa.string()), value_set=wanted)
+                for place in np.flatnonzero(places.is_valid().to_numpy(zero_copy_only=False)).tolist():
+                    found[texts[places[place].as_py()]] = code + place
+                code += len(column)
+        return found
 
     def text_of(self, code: int) -> str:
         """Return the text of a code."""
-        self._read_if_needed(code)
-        return super().text_of(code)
+        return self._texts_of(np.array([code]))[0]
+
+    def decode(self, codes: Codes) -> list[str]:
+        """Return the texts of codes."""
+        if self._is_read_for(0 if self.is_read else np.unique(codes).size):
+            return super().decode(codes)
+        return self._texts_of(codes)
+
+    def to_arrow(self, codes: Codes) -> "pa.Array":
+        """Return the texts of codes as an Arrow column of strings."""
+        import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+        if self.is_read or int(codes.max(initial=0)) < self._count:
+            return super().to_arrow(codes)
+        if codes.size and int(codes.min()) >= self._first_added:
+            return self._added.to_arrow(codes - self._first_added)
+        return pa.array(self.decode(codes), type=pa.string())
+
+    def _texts_of(self, codes: Codes) -> list[str]:
+        """Return the texts of a few codes."""
+        found: dict[int, str] = {}
+        for code in np.unique(codes).tolist():
+            if code < self._count:
+                found[code] = super().text_of(code)
+            elif code >= self._first_added:
+                found[code] = self._added.text_of(code - self._first_added)
+        code = self._count
+        for file in self._unread if len(found) < np.unique(codes).size else ():
+            here = np.unique(codes[(codes >= code) & (codes < code + file.count)])
+            for column, first in self._folder.read_places(file.name, TEXT, here - code) if here.size else ():
+                inside = here[(here - code >= first) & (here - code < first + len(column))]
+                found.update((each, column[each - code - first].as_py()) for each in inside.tolist())
+            code += file.count
+        return [found[code] for code in codes.tolist()]
+
+    # --- all texts --------------------------------------------------------------------------------
+
+    def _is_read_for(self, count: int) -> bool:
+        """Say whether all texts are in memory, where they come if more than a few are wanted."""
+        if count > _FEW and not self.is_read:
+            self._read()
+        return self.is_read
+
+    def read_all(self) -> None:
+        """Bring all texts into memory, for one who will ask for many of them in turn."""
+        if not self.is_read:
+            self._read()
 
     def ranks(self) -> Codes:
         """Return, for every code, the rank of its text."""
-        self._read()
+        self.read_all()
         return super().ranks()
 
     def offsets(self) -> list[int]:
@@ -125,7 +236,8 @@ class FiledDictionary(Dictionary):
 
         ranges = [np.arange(first, last, dtype=np.int64) for first, last in self._only_in_memory()]
         own = np.concatenate([np.empty(0, np.int64), *ranges])
-        found = spark.createDataFrame(pa.table({TEXT: super().to_arrow(own), "code": own}))
+        texts = [pa.array([], pa.string()), *(self.to_arrow(each).cast(pa.string()) for each in ranges)]
+        found = spark.createDataFrame(pa.table({TEXT: pa.chunked_array(texts), "code": own}))
         if not self._filed:
             return found
         written = spark.read.parquet(*self._folder.path_of(self.file_names))
@@ -133,34 +245,24 @@ class FiledDictionary(Dictionary):
         return found.union(written.select(f.col(TEXT), (first + f.col(PLACE)).alias("code")))
 
     def _intern(self, data: object, offsets: Codes) -> Codes:
-        self._read()
+        assert self.is_read, "texts that are added while files are not read are kept apart"
         return super()._intern(data, offsets)  # type: ignore[arg-type]
-
-    def code_of(self, text: str) -> int:
-        """Return the code of a text, a new one if the text has none."""
-        code = self.find(text)
-        return super().code_of(text) if code is None else code
-
-    def _take(self, codes: Codes) -> "pa.Array":
-        self._read_if_needed(int(codes.max(initial=0)))
-        return super()._take(codes)
-
-    def _read_if_needed(self, code: int) -> None:
-        if code >= self._count:
-            self._read()
 
     def forget(self, first: int) -> None:
         """Raise: texts in files are there to stay."""
         raise AssertionError(f"texts from {first} on are in files")
 
     def _read(self) -> None:
-        """Take over all texts of the files."""
+        """Take over all texts of the files, and then those that were added."""
         with self._lock:
             unread, self._unread = self._unread, []
+            added, self._added, self._found = self._added, Dictionary(), {}
             for file in unread:
                 before = self._count
                 super().encode_arrow(read_texts(self._folder, file))
                 assert self._count == before + file.count, "no text is in two files or was known before"
+            if len(added):
+                super().encode_arrow(added.to_arrow(np.arange(len(added))))
 
 
 def filed_symbols(codec: "Codec", folder: Folder) -> FiledDictionary:
@@ -176,6 +278,12 @@ def text_table(texts: "pa.Array | pa.ChunkedArray", part: int) -> "pa.Table":
 
     count = len(texts)
     return pa.table({TEXT: texts, PLACE: np.arange(count), PART: np.full(count, part, np.int32)})
+
+
+def write_texts(folder: Folder, file: TextFile, texts: "pa.Array | pa.ChunkedArray") -> None:
+    """Write the texts of a file."""
+    table = text_table(texts, file.part)
+    folder.write_table(file.name, table, compression="lz4", group_rows=_GROUP_ROWS)
 
 
 def read_texts(folder: Folder, file: TextFile) -> "pa.ChunkedArray":

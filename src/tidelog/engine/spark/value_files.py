@@ -14,7 +14,14 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.failures import failure_text, raise_failure
 from tidelog.engine.spark.files import Folder, file_name
-from tidelog.engine.spark.texts import TEXTS, FiledDictionary, TextFile, filed_symbols, read_texts, text_table
+from tidelog.engine.spark.texts import (
+    TEXTS,
+    FiledDictionary,
+    TextFile,
+    filed_symbols,
+    read_texts,
+    write_texts,
+)
 from tidelog.engine.spark.value_records import (
     RECORDS,
     FiledRecords,
@@ -51,6 +58,12 @@ def has_unread_values(codec: Codec) -> bool:
     return has_texts or (isinstance(codec.records, FiledRecords) and not codec.records.is_read)
 
 
+def read_here(codec: Codec) -> None:
+    """Bring the texts of workers' files into the driver's memory, for rules that run there."""
+    if isinstance(codec.symbols, FiledDictionary):
+        codec.symbols.read_all()
+
+
 def read_values(codec: Codec, folder: Folder, files: ValueFiles) -> None:
     """Give an empty codec the values of files, under the codes that they have everywhere."""
     for text_file in files.texts:
@@ -79,7 +92,7 @@ class NewValues:
         if (count := len(symbols) - self._texts) > 0:
             found = symbols.to_arrow(np.arange(self._texts, len(symbols)))
             file, part = file_name(TEXTS, 0, name), self.files.next_part
-            folder.write_table(file, text_table(found, part), compression="lz4")
+            write_texts(folder, TextFile(file, part, count), found)
             texts = [file, part, count]
         rows: list[object] = []
         if (count := len(records) - self._records) > 0:
