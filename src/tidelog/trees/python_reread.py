@@ -33,7 +33,7 @@ class Old:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class StatementBlock:
     """A list of statements in the old text: its row, and the bytes from its first line to after its last."""
 
     row: int
@@ -49,7 +49,7 @@ class RereadWindow:
     In both texts that is from the byte `start` to `rest` bytes before the end.
     """
 
-    block: Block
+    block: StatementBlock
     first: int
     last: int
     start: int
@@ -85,7 +85,7 @@ def find_windows(old: Old, new: bytes) -> Iterator[RereadWindow]:
         yield _window(old, block, new, common)
 
 
-def _window(old: Old, block: Block, new: bytes, common: tuple[int, int]) -> RereadWindow:
+def _window(old: Old, block: StatementBlock, new: bytes, common: tuple[int, int]) -> RereadWindow:
     """Return the smallest such part of one block."""
     text = old.text
     same_front, same_back = common
@@ -112,9 +112,9 @@ def _window(old: Old, block: Block, new: bytes, common: tuple[int, int]) -> Rere
     return RereadWindow(block, first, last, start, rest)
 
 
-def _blocks_around(old: Old, new_size: int, same_front: int, same_back: int) -> list[Block]:
+def _blocks_around(old: Old, new_size: int, same_front: int, same_back: int) -> list[StatementBlock]:
     """Return the blocks outside of which both texts are the same, the module first."""
-    blocks = [Block(1, 0, len(old.text))]
+    blocks = [StatementBlock(1, 0, len(old.text))]
     while True:
         rows = old.nodes.children(blocks[-1].row)
         # What two texts have in common at the front may reach into the statement after the edit.
@@ -133,7 +133,7 @@ def _blocks_around(old: Old, new_size: int, same_front: int, same_back: int) -> 
         blocks.append(inner)
 
 
-def _blocks_of(old: Old, row: int) -> Iterator[Block]:
+def _blocks_of(old: Old, row: int) -> Iterator[StatementBlock]:
     """Yield the blocks of a compound statement that take whole lines."""
     for child in old.nodes.children(row):
         name = old.schema.types[old.nodes.types[child]].name
@@ -150,7 +150,7 @@ def _blocks_of(old: Old, row: int) -> Iterator[Block]:
             indent = old.text[start:first]
             is_apart = not indent.strip() and end <= len(old.text)
             if is_apart and _is_rest_empty(old.text, last, end):
-                yield Block(child, start, end, indent)
+                yield StatementBlock(child, start, end, indent)
 
 
 def splice(
@@ -195,7 +195,7 @@ def splice(
     return made, NodePlaces(source, starts, ends)
 
 
-def _end_anew(old: Old, block: Block, made: Nodes, ends: Int64s, text: bytes) -> bool:
+def _end_anew(old: Old, block: StatementBlock, made: Nodes, ends: Int64s, text: bytes) -> bool:
     """Write where the statements around a block end now; return False if its last line says otherwise.
 
     Those that ended with the block still do; others end after it, where the text is the same.
