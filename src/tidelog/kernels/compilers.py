@@ -42,7 +42,7 @@ class Compiler:
 
     def _ask(self, wanted: str) -> tuple[str, bytes]:
         if self._process is None:
-            self._process = start("worker", self._niceness)
+            self._process = start("tidelog.kernels.worker", self._niceness)
         questions, answers = self._process.stdin, self._process.stdout
         assert questions is not None, "it was started with pipes"
         assert answers is not None, "it was started with pipes"
@@ -63,11 +63,11 @@ def common_kernels() -> list[str]:
     return _COMMON.read_text("utf-8").splitlines()
 
 
-def start(module: str, *arguments: int) -> subprocess.Popen[bytes]:
-    """Start Python with `main` of a module of this package, where modules are found as they are here."""
+def start(module: str, *arguments: int | str) -> subprocess.Popen[bytes]:
+    """Start Python with `main` of a module, where modules are found as they are here."""
     if not sys.executable:
         raise OSError("Python does not know where it is")
-    call = f"from tidelog.kernels.{module} import main; main({', '.join(map(str, arguments))})"
+    call = f"from {module} import main; main({', '.join(map(repr, arguments))})"
     path = os.pathsep.join(str(each) or os.getcwd() for each in sys.path)  # noqa: PTH109 - text
     return subprocess.Popen(  # noqa: S603 - it runs what is written above
         [sys.executable, "-P", "-c", call],
@@ -122,7 +122,7 @@ def compile_elsewhere(wanted: str) -> tuple[str, bytes]:
         _tell()
     if _OWN.background is None and wanted in common_kernels():
         with suppress(OSError):
-            _OWN.background = start("background")
+            _OWN.background = start("tidelog.kernels.background")
     with activity("compiling kernels, once for this machine"):
         detail(f"{_OWN.compiled}: {wanted.partition(' ')[0].rpartition(':')[2]}")
         return _OWN.compiler.compile(wanted)

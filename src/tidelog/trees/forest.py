@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import field, replace
+from itertools import repeat
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from tidelog.trees.facts import tree_facts
 from tidelog.trees.file_type import FILE
 from tidelog.trees.languages import Language, find_language
 from tidelog.trees.nodes import NONE, Int64s, Nodes, join_nodes
+from tidelog.trees.parallel_read import pays, read_trees
 from tidelog.trees.places import NodePlaces
 from tidelog.trees.tree import Tree, new_tree
 
@@ -55,9 +57,11 @@ class Forest:
         return cls(find_language(language))
 
     @classmethod
-    def of_folder(cls, folder: Path | str, language: str = "python") -> ForestStep:
-        """Return the step from scratch to all files of the language in a folder."""
-        return cls.of(language).update(read_folder(Path(folder), find_language(language)))
+    def of_folder(
+        cls, folder: Path | str, language: str = "python", *, jobs: int | None = None
+    ) -> ForestStep:
+        """Return the step from scratch to all files of the language in a folder; `jobs` as for `update`."""
+        return cls.of(language).update(read_folder(Path(folder), find_language(language)), jobs=jobs)
 
     def __len__(self) -> int:
         return sum(map(len, self.files.values()))
@@ -71,19 +75,18 @@ class Forest:
 
     # --- changes -------------------------------------------------------------------------------
 
-    def update(self, changes: Mapping[str, str | None]) -> ForestStep:
+    def update(self, changes: Mapping[str, str | None], *, jobs: int | None = None) -> ForestStep:
         """Return the step to the files with some of their texts changed, added, or deleted (None).
 
         Nodes live on through edits, moves between the files named here, and renamed files. A text
-        with mistakes in it leaves its file as it was.
+        with mistakes in it leaves its file as it was. Many new files are read by as many processes as there
+        are processors, or `jobs`; the result does not depend on it.
         """
         read: dict[str, Tree] = {}
         mistakes: list[Diagnostic] = []
-        for path, text in changes.items():
-            if text is None:
-                continue
+        for path, text, found in self._begin(changes, jobs):
             try:
-                read[path] = with_file_node(self._read(path, text), path)
+                read[path] = with_file_node(self._read(path, text) if found is None else found, path)
             except TidelogError as error:
                 mistakes += error.diagnostics
         deleted = [path for path, text in changes.items() if text is None and path in self.files]
@@ -98,6 +101,16 @@ class Forest:
             first += len(tree)
         forest = Forest(self.language, files, step.tree.next_id, self.last_seen)
         return ForestStep(step.script, forest, tuple(mistakes))
+
+    def _begin(
+        self, changes: Mapping[str, str | None], jobs: int | None
+    ) -> Iterator[tuple[str, str, Tree | None]]:
+        """Yield the paths with a text, the text, and its tree if other processes have read it."""
+        texts = {path: text for path, text in changes.items() if text is not None}
+        new = {path: text for path, text in texts.items() if path not in self.files}
+        found = read_trees(self.language, new, jobs) if pays(new, jobs) else repeat(None)
+        for path, text in texts.items():
+            yield path, text, next(found) if path in new else None
 
     def _read(self, path: str, text: str) -> Tree:
         before = self.files.get(path)
