@@ -136,6 +136,11 @@ class Index:
             fill_entries(self.groups, self.arena, self.arena_state, rows, rest, numbers, first, self.boundary)
             self._finish_piece(numbers, last)
 
+    @property
+    def nbytes(self) -> int:
+        """Return how many bytes the arrays take."""
+        return sum(array.nbytes for array in (self.slots, self.keys, self.groups, self.arena))
+
     def trim(self) -> None:
         """Give back the memory that postings have to spare; few of them are expected to grow."""
         top = int(self.arena_state[TOP])

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.direct import DirectIndex, direct_index
 from tidelog.storage.index import Index
 from tidelog.storage.join import find_bindings
 from tidelog.storage.kernel import Bools, Code, CodeArray, Int32s, Int64s, Slots
@@ -83,6 +84,10 @@ class StoredRelation:
         self.count = 0
         self.deleted = 0
         self.indexes: dict[IndexName, Index] = {}
+        # In place of postings, where few rows share a key.
+        self.direct: dict[tuple[int, ...], DirectIndex] = {}
+        # Those that somebody reads who knows nothing else.
+        self._kept_postings: set[tuple[int, ...]] = set()
         self._numbers_entries = counting
         self._is_trimmed = False
         self.tries: dict[tuple[int, ...], Trie] = {}
@@ -433,22 +438,74 @@ class StoredRelation:
         return self.row_numbers(probes, _NO_CONSTANTS, self._columns)
 
     def index(self, key: tuple[int, ...], boundary: int = 0) -> Index:
-        """Return the index on the columns `key`, built on first use.
+        """Return the postings by the columns `key`, built on first use.
 
         Rows from `boundary` on are the new ones, if the index is built now and its entries have no numbers.
         """
+        self._kept_postings.add(key)
+        return self._postings(key, boundary)
+
+    def _postings(self, key: tuple[int, ...], boundary: int) -> Index:
         index = self.indexes.get(key)
         if index is None:
             index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
-            self.indexes[key] = index
             index.add_rows(self.rows, boundary)
+            self.indexes[key] = index
+            self.direct.pop(key, None)
         rows = self.held if index.rows_indexed >= self.dropped[1] else self.rows
         index.add_rows(rows, self.count, are_last=self._is_trimmed)
         return index
 
+    def lookup(self, key: tuple[int, ...], boundary: int = 0) -> Index | DirectIndex:
+        """Return the index on the columns `key` for readers that know both kinds, built on first use.
+
+        In a session, once a relation was evaluated, it is a direct one where few rows share a key.
+        """
+        if not self.has_index(key) and self._may_be_direct(key):
+            self._make_direct(key)
+        if key in self.direct:
+            self.direct[key].add_rows(self.rows, self.count)
+            if self.direct[key].is_useful:
+                return self.direct[key]
+        return self._postings(key, boundary)
+
+    def has_index(self, key: IndexName) -> bool:
+        """Say whether there is an index of this name, of either kind."""
+        return key in self.indexes or key in self.direct
+
+    def all_indexes(self) -> list[Index | DirectIndex]:
+        """Return the indexes of both kinds."""
+        return [*self.indexes.values(), *self.direct.values()]
+
+    def _may_be_direct(self, key: tuple[int, ...]) -> bool:
+        is_ready = self._is_trimmed and self._numbers_entries and not self.dropped[1]
+        return is_ready and len(key) == 1 and key not in self._kept_postings
+
+    def _make_direct(self, key: tuple[int, ...]) -> None:
+        """Replace postings by a direct index, if that is useful."""
+        made = direct_index(key[0], self.rows, self.count)
+        if made is not None:
+            self.direct[key] = made
+            self.indexes.pop(key, None)
+
+    def index_new_rows(self) -> None:
+        """Let all indexes cover all rows."""
+        for index in self.indexes.values():
+            if index.rows_indexed < self.count:
+                index.add_rows(self.rows, self.count)
+        self.enter_new_rows()
+
+    def enter_new_rows(self) -> None:
+        """Let direct indexes cover all rows; those that are no longer useful become postings."""
+        for index in [each for each in self.direct.values() if each.rows_indexed < self.count]:
+            self.lookup(index.key)
+
     def trim(self) -> None:
         """Give back what indexes have to spare, also of those to come: few rows are expected to be added."""
         self._is_trimmed = True
+        for index in list(self.indexes.values()):
+            if index.key in self.indexes and self._may_be_direct(index.key):
+                self._make_direct(index.key)
         for index in self.indexes.values():
             index.trim()
 
@@ -507,7 +564,7 @@ class StoredRelation:
     def forget_indexes(self) -> None:
         """Let the memory of indexes and tries go; this is another version, in which they are built again."""
         self.version = next(_VERSIONS)
-        self.indexes, self.tries = {}, {}
+        self.indexes, self.direct, self.tries = {}, {}, {}
 
     def take(self, other: "StoredRelation") -> None:
         """Take over the content and version of another relation, which must not be used any more."""

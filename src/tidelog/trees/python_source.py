@@ -28,7 +28,8 @@ _SINGLETON: Final = "constant"
 # A list may have a gap, as the keys of `{**a}` do.
 NOTHING: Final = "Nothing"
 _CONSTANT: Final = "Constant"
-_SMALLEST, _LARGEST = -(2**63), 2**63 - 1
+# Larger integers are rare, and one code of more than 32 bits makes all facts of a state twice as large.
+_SMALLEST, _LARGEST = -(2**31), 2**31 - 1
 
 # Statements that are deeper than others parse below this line as they would where they stand.
 _AROUND: Final = "if 1:\n"

@@ -139,9 +139,7 @@ class LocalDerivations:
             visible = self._state.visible[name]
             if visible.end != relation.count:
                 visible.delta = visible.end = relation.count
-            for index in relation.indexes.values():
-                if index.rows_indexed < relation.count:
-                    index.add_rows(relation.rows, relation.count)
+            relation.index_new_rows()
 
 
 class _Beginnings(NamedTuple):

@@ -1,5 +1,6 @@
 """Steps that look facts up: by an index, by membership, and by their row numbers."""
 
+from collections.abc import Callable
 from functools import partial
 
 import numpy as np
@@ -9,6 +10,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ChainStep, SelectingStep, Sources, first_buffer, next_buffer
 from tidelog.plan.operators import Check, Find, IndexJoin, Layout
 from tidelog.storage import Index, StoredRelation
+from tidelog.storage.direct import has_row, join_direct
 from tidelog.storage.join import (
     LESS,
     LESS_EQUAL,
@@ -20,6 +22,8 @@ from tidelog.storage.join import (
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
 
+# Continues a join from its progress into a buffer; returns how many rows it wrote.
+_Join = Callable[[Int64s, CodeArray], int]
 # The bound that a filter sets if the ordered column is its left side, or its right side.
 _BOUNDS = {LESS: (BELOW, ABOVE), LESS_EQUAL: (AT_MOST, AT_LEAST)}
 
@@ -31,8 +35,9 @@ class JoinStep(ChainStep):
         relation = self._relation = state.relations[join.relation]
         visible = self._visible = state.visible[join.relation]
         if join.ordered is None:
-            relation.index(join.index, visible.delta)
-            index_of(join, relation)
+            relation.lookup(join.index, visible.delta)
+            if join.over:
+                index_of(join, relation)
         else:
             relation.ordered_index(join.key, join.ordered)
         sources = Sources(layout, names_of_entry(join, relation.arity), state, expressions)
@@ -47,6 +52,8 @@ class JoinStep(ChainStep):
         self._pair = self._as_pair(len(layout))
         # How many bindings were joined so far, and with how many facts.
         self.bindings = self.matches = 0
+        # Filters and sources that name columns of rows, for direct indexes.
+        self._of_rows: tuple[Int32s, Int32s] | None = None
         self._bounds = np.empty((0, 2), np.int32)
         if join.ordered is not None:
             place = sum(column not in join.key for column in range(join.ordered))
@@ -71,24 +78,7 @@ class JoinStep(ChainStep):
         lowest, highest = self._visible.rows(self.join.view)
         if lowest == highest:
             return
-        index, alive = index_of(self.join, self._relation), self._relation.alive
-        if self.join.over:
-            # All keys are in view; those without a fact in view have none to be joined with later.
-            lowest, highest, alive = 0, index.rows_indexed, alive[:0]
-        is_all = lowest == 0 and highest >= index.rows_indexed and not alive.size
-        if self._pair is not None and is_all and index.is_dense and not isinstance(index, OrderedIndex):
-            key = int(self._key[0])
-            join = partial(join_dense_pairs, batch, key, index.groups, index.arena, *self._pair)
-        else:
-            found = groups_joined(self.join, batch, self._constants, self._key, index)
-            common = (batch, found, self._constants, index.groups, index.arena)
-            if isinstance(index, OrderedIndex):
-                ordered_by = index.sorted_lengths, index.position, self._bounds
-                join = partial(join_ordered, *common, *ordered_by, alive, lowest, highest)
-            else:
-                in_view = lowest, highest, index.boundary_between(lowest, highest)
-                join = partial(join_postings, *common, alive, *in_view)
-            join = partial(join, self._filters, self._sources)
+        join = self._direct(batch, lowest, highest) or self._through_postings(batch, lowest, highest)
         self._progress[:] = 0
         self.bindings += batch.shape[0]
         while self._progress[0] < batch.shape[0]:
@@ -98,6 +88,42 @@ class JoinStep(ChainStep):
             if written:
                 self.next.run(self._out[:written])
             self._out = next_buffer(self._out, written)
+
+    def _direct(self, batch: CodeArray, lowest: int, highest: int) -> _Join | None:
+        """Return the join through a direct index, if there is one."""
+        relation = self._relation
+        index = relation.direct.get(self.join.index)
+        if index is None or self.join.ordered is not None:
+            return None
+        if self._of_rows is None:
+            columns = np.array([*index.rest, relation.arity], np.int32)
+            filters, width = self._filters.copy(), batch.shape[1]
+            filters[:, 1:] = _of_columns(filters[:, 1:], width, columns)
+            self._of_rows = filters, _of_columns(self._sources, width, columns)
+        arrays = index.newest, index.earlier, relation.held, relation.alive
+        return partial(
+            join_direct, batch, int(self._key[0]), self._constants, *arrays, lowest, highest, *self._of_rows
+        )
+
+    def _through_postings(self, batch: CodeArray, lowest: int, highest: int) -> _Join:
+        """Return the join through postings, ordered or not."""
+        index, alive = index_of(self.join, self._relation), self._relation.alive
+        if self.join.over:
+            # All keys are in view; those without a fact in view have none to be joined with later.
+            lowest, highest, alive = 0, index.rows_indexed, alive[:0]
+        is_all = lowest == 0 and highest >= index.rows_indexed and not alive.size
+        if self._pair is not None and is_all and index.is_dense and not isinstance(index, OrderedIndex):
+            key = int(self._key[0])
+            return partial(join_dense_pairs, batch, key, index.groups, index.arena, *self._pair)
+        found = groups_joined(self.join, batch, self._constants, self._key, index)
+        common = (batch, found, self._constants, index.groups, index.arena)
+        if isinstance(index, OrderedIndex):
+            ordered_by = index.sorted_lengths, index.position, self._bounds
+            join = partial(join_ordered, *common, *ordered_by, alive, lowest, highest)
+        else:
+            in_view = lowest, highest, index.boundary_between(lowest, highest)
+            join = partial(join_postings, *common, alive, *in_view)
+        return partial(join, self._filters, self._sources)
 
 
 def index_of(join: IndexJoin, relation: StoredRelation) -> Index:
@@ -151,6 +177,14 @@ def _bounds_on(ordered: int, filters: Int32s, width: int) -> Int32s:
     return np.array(bounds, np.int32).reshape(-1, 2)
 
 
+def _of_columns(sources: Int32s, width: int, columns: Int32s) -> Int32s:
+    """Return sources that name columns of a row in place of those of an entry, which are these columns."""
+    named: Int32s = sources.copy()
+    of_entry = sources >= width
+    named[of_entry] = width + columns[sources[of_entry] - width]
+    return named
+
+
 class CheckStep(SelectingStep):
     """Keeps bindings by the presence of a fact."""
 
@@ -163,7 +197,7 @@ class CheckStep(SelectingStep):
         self._key = self.numbers(check.operands)
         self._visible = state.visible[check.relation]
         if 0 < len(check.key) < relation.arity:
-            relation.index(check.key, self._visible.delta)
+            relation.lookup(check.key, self._visible.delta)
 
     def run(self, batch: CodeArray) -> None:
         """Push the bindings for which the fact is present (or absent)."""
@@ -179,8 +213,13 @@ class CheckStep(SelectingStep):
         if not key:
             is_alive = not relation.deleted or len(relation.live_rows(lowest, highest)) > 0
             return np.full(batch.shape[0], is_alive, np.uint8)
-        index = relation.indexes[key]
         present = np.empty(batch.shape[0], np.uint8)
+        direct = relation.direct.get(key)
+        if direct is not None:
+            arrays = direct.newest, direct.earlier, relation.alive
+            has_row(batch, int(self._key[0]), self._constants, *arrays, lowest, highest, present)
+            return present
+        index = relation.indexes[key]
         found = groups_of(batch, self._constants, self._key, index)
         in_view = lowest, highest, index.boundary_between(lowest, highest)
         has_entry(batch, found, index.groups, index.arena, relation.alive, *in_view, present)

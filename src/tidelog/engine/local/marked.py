@@ -89,16 +89,16 @@ class MarkedJoinStep(ChainStep):
         """Push one row per binding and matching fact for which the other fact is there."""
         relations = self._state.relations
         relation, checked = relations[self._join.relation], relations[self._check.relation]
-        others = checked.indexes.get(self._marked_key)
+        index, others = relation.indexes.get(self._join.key), checked.indexes.get(self._marked_key)
         is_marked = len(batch) >= _LEAST_ROWS and self.shares_key(batch) and self._highest.fits()
-        if others is None or not is_marked or relation.alive.size or checked.alive.size:
+        is_hidden = bool(relation.alive.size or checked.alive.size)
+        if index is None or others is None or not is_marked or is_hidden:
             self._searching.run(batch)
             return
         view = self._state.visible[self._join.relation].rows(self._join.view)
         marked_view = self._state.visible[self._check.relation].rows(self._check.view)
         if view[0] == view[1] or marked_view[0] == marked_view[1]:
             return
-        index = relation.indexes[self._join.key]
         found = groups_of(batch, self._constants, self._key, index)
         marked = groups_of(batch, self._constants, self._marked_operands, others)
         searched = np.empty(len(batch), np.uint8)

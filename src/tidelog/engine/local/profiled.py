@@ -127,15 +127,15 @@ class ProfiledRun(StratumRun):
         found = []
         for name in self._stratum.relations:
             columns = self._state.program.relations[name].columns
-            for index in self._state.relations[name].indexes.values():
-                arrays = index.slots, index.keys, index.groups, index.arena
-                found.append(
-                    IndexProfile(
-                        name,
-                        [columns[place].name for place in index.key],
-                        index.rows_indexed,
-                        sum(array.nbytes for array in arrays),
-                        self._seconds_of.get(id(index), 0.0),
-                    )
+            relation = self._state.relations[name]
+            found += [
+                IndexProfile(
+                    name,
+                    [columns[place].name for place in index.key],
+                    index.rows_indexed,
+                    index.nbytes,
+                    self._seconds_of.get(id(index), 0.0),
                 )
+                for index in relation.all_indexes()
+            ]
         return found

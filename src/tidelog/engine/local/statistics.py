@@ -36,7 +36,7 @@ class StateStatistics:
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
         """Say whether there is an index by these columns."""
-        return columns in self._state.relations[relation].indexes
+        return self._state.relations[relation].has_index(columns)
 
     def values(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return about how many distinct values these columns have."""

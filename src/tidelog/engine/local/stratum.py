@@ -253,9 +253,7 @@ class StratumRun:
             return done.iteration, 0
         # Indexes were made again, so chains of steps must be.
         for name in self._stratum.relations:
-            relation = self._state.relations[name]
-            for index in relation.indexes.values():
-                index.add_rows(relation.rows, relation.count)
+            self._state.relations[name].index_new_rows()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         self._repeated = []
         self._plan_rules(self._stratum.rules)
@@ -281,6 +279,8 @@ class StratumRun:
     def _index_rows(self, before: Mapping[str, int]) -> None:
         """Add the rows found since `before` to the indexes of their relations."""
         relations = [self._state.relations[name] for name in before]
+        for relation in relations:
+            relation.enter_new_rows()
         grown = [
             (index, relation)
             for relation in relations
@@ -425,6 +425,9 @@ class StratumRun:
             indexes = self._state.relations[name].indexes
             for key in [key for key in indexes if (name, key) not in used]:
                 del indexes[key]
+            direct = self._state.relations[name].direct
+            for column in [key for key in direct if (name, key) not in used]:
+                del direct[column]
             for index in indexes.values():
                 for key in [key for key in index.levels if (name, index.key, key) not in levels]:
                     del index.levels[key]
@@ -438,8 +441,8 @@ class StratumRun:
         for name, key in sorted(wanted):
             relation = self._state.relations[name]
             # Dropped rows are written again first, by one thread.
-            if key not in relation.indexes and not relation.dropped[1]:
-                tasks.append(partial(relation.index, key, self._state.visible[name].delta))
+            if not relation.has_index(key) and not relation.dropped[1]:
+                tasks.append(partial(relation.lookup, key, self._state.visible[name].delta))
                 rows += relation.count
         self._context.workers.run_all(tasks, rows)
 

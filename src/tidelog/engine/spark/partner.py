@@ -262,8 +262,7 @@ class PartnerRun:
         for name, count in self.iteration_start.items():
             relation, visible = self.state.relations[name], self.state.visible[name]
             visible.delta, visible.end = count, relation.count
-            for index in relation.indexes.values():
-                index.add_rows(relation.rows, relation.count)
+            relation.index_new_rows()
         return new
 
     def _run_rule(self, scan: ScanStep | None, first_step: ChainStep) -> None:

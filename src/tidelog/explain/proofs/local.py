@@ -20,6 +20,7 @@ from tidelog.explain.proofs.work import SearchWork
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.direct import DirectIndex
 from tidelog.storage.index import Index
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.lookup import find_key
@@ -39,8 +40,9 @@ _MOST_TEXTS = 1 << 14
 _NARROW, _WIDE = 1 << 31, 1 << 63
 _EVER = int(ABSENT)
 
-# The length of a posting, its index, and where it starts.
-_Posting = tuple[int, Index, int]
+# The numbers of the rows in a posting, and the columns of its key.
+_Posting = tuple[Int64s, tuple[int, ...]]
+_NO_ROWS: Int64s = np.empty(0, np.int64)
 
 
 class LocalEngineState(Protocol):
@@ -208,37 +210,47 @@ class LocalFacts:
 
     # --- postings ---------------------------------------------------------------------------------
 
-    def _indexes(self, relation: str, stored: StoredRelation, columns: tuple[int, ...]) -> tuple[Index, ...]:
+    def _indexes(
+        self, relation: str, stored: StoredRelation, columns: tuple[int, ...]
+    ) -> tuple[Index | DirectIndex, ...]:
         """Return the indexes whose keys are among the columns."""
         known = relation, stored.version, columns
         found = self._usable.get(known)
         if found is None:
-            indexes = *stored.indexes.values(), *self._built.get((relation, stored.version), ())
+            built = self._built.get((relation, stored.version), ())
+            indexes = *stored.all_indexes(), *built
             found = tuple(index for index in indexes if index.key and set(index.key) <= set(columns))
             self._usable[known] = found
         return found
 
-    def _posting(self, index: Index, stored: StoredRelation, key: Sequence[int]) -> tuple[int, int]:
-        """Return where the posting of a key starts, and how long it is."""
+    def _posting(self, index: Index | DirectIndex, stored: StoredRelation, key: Sequence[int]) -> Int64s:
+        """Return the numbers of the rows with a key, some of which may be dead, in ascending order."""
         if index.rows_indexed < stored.count:
             index.add_rows(stored.rows, stored.count)
+        if index.rows_indexed < stored.count:
+            # A direct index that does not take the new rows.
+            index = stored.lookup(index.key)
+        if isinstance(index, DirectIndex):
+            return index.rows_of(key[0])
         if index.is_dense:
             group = key[0]
             if not 0 <= group < index.groups.shape[0]:
-                return 0, 0
+                return _NO_ROWS
         else:
             group = int(find_key(index.slots, index.keys, np.array(key, np.int64)))
             if group < 0:
-                return 0, 0
-        return int(index.groups[group, START]), int(index.groups[group, LENGTH])
+                return _NO_ROWS
+        start, length = int(index.groups[group, START]), int(index.groups[group, LENGTH])
+        numbers: Int64s = index.arena[start : start + length, -1]
+        return numbers
 
     def _shortest(self, relation: str, stored: StoredRelation, codes: Mapping[int, int]) -> _Posting | None:
         """Return the shortest posting that holds all matching rows."""
         best: _Posting | None = None
         for index in self._indexes(relation, stored, tuple(codes)):
-            start, length = self._posting(index, stored, [codes[column] for column in index.key])
-            if best is None or length < best[0]:
-                best = (length, index, start)
+            numbers = self._posting(index, stored, [codes[column] for column in index.key])
+            if best is None or len(numbers) < len(best[0]):
+                best = (numbers, index.key)
         return best
 
     def _build(self, relation: str, key: tuple[int, ...]) -> None:
@@ -263,7 +275,7 @@ class LocalFacts:
         if len(codes) == stored.arity:
             return _LookUp(self, relation, bound, codes, None, 1)
         best = self._shortest(relation, stored, codes)
-        size = max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else best[0]
+        size = max(1, stored.count >> (_SELECTIVITY * len(codes))) if best is None else len(best[0])
         return _LookUp(self, relation, bound, codes, best, size)
 
     def read(
@@ -335,15 +347,16 @@ def _matching_rows(
     They are read from the posting, if there is one, which holds them all. With each batch comes how many
     rows were looked at for it.
     """
-    length, index, start = (stored.count, None, 0) if posting is None else posting
-    checked = [column for column in codes if index is None or column not in index.key]
+    in_posting, key = (None, ()) if posting is None else posting
+    length = stored.count if in_posting is None else len(in_posting)
+    checked = [column for column in codes if column not in key]
     first, size = 0, _FIRST_BATCH_ROWS
     while first < length:
         last = min(length, first + size)
-        if index is None:
+        if in_posting is None:
             numbers = np.arange(first, last, dtype=np.int64)
         else:
-            numbers = index.arena[start + first : start + last, -1].astype(np.int64)
+            numbers = in_posting[first:last].astype(np.int64)
         keep = stored.levels[numbers] < limit
         for column in checked:
             keep &= stored.rows[numbers, column] == codes[column]

@@ -11,6 +11,7 @@ from tidelog.engine.local.by_row.layout import (
     Tables,
 )
 from tidelog.storage.address import array_at, array_pointer
+from tidelog.storage.direct import enter_row
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
 from tidelog.storage.postings import FREE, FREE_LISTS, NUMBERED, append_entries, number_groups
 from tidelog.storage.slots import FULLEST
@@ -38,6 +39,8 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
     """Enter the rows that an index lacks; return a status."""
     rows = array_at(array_pointer(relation.rows), (relation.capacity, relation.arity), like.dtype)
     first = index.rows_indexed
+    if index.newest.address != 0:
+        return _enter_rows(tables, relation, index, rows)
     groups = np.empty(relation.count - first, np.int64)
     status = _find_groups(tables, index, rows, groups)
     if status != DONE:
@@ -48,7 +51,7 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
         array_at(array_pointer(index.arena_state), (FREE + FREE_LISTS,), np.int64),
         array_at(array_pointer(index.exact), (index.exact_count,), np.uint8),
         rows,
-        array_at(array_pointer(index.rest_columns), (index.rest_width,), np.int32),
+        array_at(array_pointer(index.rest_columns.address), (index.rest_width,), np.int32),
         groups,
         first,
         0,
@@ -56,6 +59,25 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
     )
     index.rows_indexed = first + done
     return DONE if first + done == relation.count else NEEDS_ROOM
+
+
+@inlined
+def _enter_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, rows: CodeArray) -> int:
+    """Enter the rows that a direct index lacks; return a status."""
+    newest = array_at(array_pointer(index.newest.address), (index.group_capacity,), np.int32)
+    earlier = array_at(array_pointer(index.earlier.address), (index.arena_capacity,), np.int32)
+    column = array_at(array_pointer(index.key_columns), (1,), np.int32)[0]
+    if relation.count > index.arena_capacity:
+        tables.counters.short_key = 0
+        return NEEDS_ROOM
+    for row in range(index.rows_indexed, relation.count):
+        code = np.int64(rows[row, column])
+        if code < 0 or code >= index.group_capacity:
+            tables.counters.short_key = code
+            return NEEDS_ROOM
+        index.group_count += enter_row(newest, earlier, code, row)
+        index.rows_indexed = row + 1
+    return DONE
 
 
 @inlined

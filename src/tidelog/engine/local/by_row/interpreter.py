@@ -3,7 +3,7 @@
 import numpy as np
 
 from tidelog.engine.local.by_row.compute import compute, divides
-from tidelog.engine.local.by_row.joins import next_entry, open_join, passes
+from tidelog.engine.local.by_row.joins import next_entry, open_join, passes, posting_size
 from tidelog.engine.local.by_row.layout import (
     COMPARE,
     END,
@@ -16,7 +16,6 @@ from tidelog.engine.local.by_row.layout import (
 )
 from tidelog.engine.local.by_row.lookup import find_posting, find_visible, gather
 from tidelog.storage.kernel import Integer, inlined
-from tidelog.storage.postings import LENGTH, NUMBERED
 from tidelog.storage.structs import elements_at
 
 # What there is instead of a derivation, and instead of an instruction to go on with.
@@ -31,15 +30,15 @@ def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
     best = tables.variants[chain.first_variant]
     if chain.variant_count == 1:
         return best
-    least = np.int64(-1)
+    least: Integer = np.int64(-1)
     for variant in range(chain.first_variant, chain.first_variant + chain.variant_count):
         place = tables.variants[variant]
-        size = np.int64(0)
+        size: Integer = np.int64(0)
         if tables.code[place] == JOIN:
             index = tables.indexes[tables.code[place + 1]]
             group = find_posting(tables, index, place + JOIN_WIDTH)
             if group >= 0:
-                size = index.groups[group * NUMBERED + LENGTH]
+                size = posting_size(index, group)
         if least < 0 or size < least:
             least = size
             best = place

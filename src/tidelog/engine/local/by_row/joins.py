@@ -1,6 +1,8 @@
 """Kernel parts: instructions that extend or drop a binding."""
 
-from tidelog.engine.local.by_row.layout import JOIN_WIDTH, Cursor, IndexRecord, Tables
+import numpy as np
+
+from tidelog.engine.local.by_row.layout import JOIN_WIDTH, Cursor, IndexRecord, RelationRecord, Tables
 from tidelog.storage.join import compares
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
@@ -38,20 +40,37 @@ def _bound(tables: Tables, index: IndexRecord, cursor: Cursor, kind: Integer, va
 
 
 @inlined
+def posting_size(index: IndexRecord, group: Integer) -> Integer:
+    """Return how many entries a group has."""
+    if index.newest.address == 0:
+        return index.groups[group * NUMBERED + LENGTH]
+    size = np.int64(0)
+    row = group
+    while row >= 0:
+        size += 1
+        row = index.earlier[row] - 1
+    return size
+
+
+@inlined
 def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     """Open a join at the entries of a group, as far as its bounds leave them."""
     code, counters = tables.code, tables.counters
     index = tables.indexes[code[at + 1]]
     cursor = tables.cursors[counters.open_joins]
     counters.open_joins += 1
-    cursor.arena = index.arena
-    cursor.width = index.rest_width + 1
     cursor.alive = tables.relations[code[at + 2]].alive
     cursor.binds = at + JOIN_WIDTH + code[at + 3]
     cursor.bind_count = code[at + 4]
     cursor.filter_count = code[at + 5]
     bounds = cursor.binds + 2 * cursor.bind_count + 3 * cursor.filter_count
     cursor.next = bounds + 2 * code[at + 6]
+    cursor.earlier = index.earlier
+    if index.newest.address != 0:
+        _open_direct(index, cursor, tables.relations[code[at + 2]], group)
+        return
+    cursor.arena = index.arena
+    cursor.width = index.rest_width + 1
     cursor.entry = index.groups[group * NUMBERED + START]
     cursor.tail_end = cursor.entry + index.groups[group * NUMBERED + LENGTH]
     cursor.tail = cursor.tail_end
@@ -63,8 +82,43 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
 
 
 @inlined
+def _open_direct(index: IndexRecord, cursor: Cursor, relation: RelationRecord, row: Integer) -> None:
+    """Open a join at the rows of a key, from its newest row on."""
+    cursor.arena = relation.rows
+    cursor.width = relation.arity
+    cursor.columns = index.rest_columns
+    cursor.rest_width = index.rest_width
+    cursor.entry = row
+
+
+@inlined
+def _next_row(tables: Tables, cursor: Cursor) -> bool:
+    """Bind the next row of a join through a direct index; return False after the last."""
+    code, values = tables.code, tables.values
+    filters = cursor.binds + 2 * cursor.bind_count
+    while cursor.entry >= 0:
+        row = cursor.entry
+        cursor.entry = cursor.earlier[row] - 1
+        if cursor.alive.address != 0 and cursor.alive[row] == 0:
+            continue
+        for bind in range(cursor.binds, filters, 2):
+            place = code[bind]
+            value: Integer = row
+            if place < cursor.rest_width:
+                column = cursor.columns[place]
+                value = elements_at(cursor.arena, tables.codes)[row * cursor.width + column]
+            values[code[bind + 1]] = value
+        tables.counters.work += 1
+        if passes(tables, filters, cursor.filter_count):
+            return True
+    return False
+
+
+@inlined
 def next_entry(tables: Tables, cursor: Cursor) -> bool:
     """Bind the next entry of an open join; return False after the last."""
+    if cursor.earlier.address != 0:
+        return _next_row(tables, cursor)
     code, values = tables.code, tables.values
     while True:
         if cursor.entry == cursor.end:

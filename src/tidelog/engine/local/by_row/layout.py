@@ -74,6 +74,8 @@ class IndexRecord:
 
     `sorted_lengths` and `position` belong to ordered ones: the lengths of the sorted runs, and where the
     ordered column is in an entry. An index that is not used is not kept up to date, and may not even exist.
+
+    A direct index has `newest` and `earlier` in place of postings (see `storage.direct`).
     """
 
     slots: SlotArray
@@ -83,7 +85,7 @@ class IndexRecord:
     arena_state: Word
     exact: Word
     key_columns: Word
-    rest_columns: Word
+    rest_columns: Int32Array
     key_width: Word
     rest_width: Word
     slot_count: Word
@@ -94,6 +96,8 @@ class IndexRecord:
     is_dense: Word
     group_count: Word
     rows_indexed: Word
+    newest: Int32Array
+    earlier: Int32Array
     sorted_lengths: Int64Array
     position: Word
     next: Word
@@ -162,7 +166,11 @@ class Chain:
 
 @struct
 class Cursor:
-    """An open join: the entries left, those of an unsorted tail after them, and what to do with each."""
+    """An open join: the entries left, those of an unsorted tail after them, and what to do with each.
+
+    Through a direct index an entry is a row. The next one, plus one, is in `earlier`; `columns` says which
+    columns of the row an entry has.
+    """
 
     entry: Word
     end: Word
@@ -170,6 +178,9 @@ class Cursor:
     tail_end: Word
     arena: Word
     width: Word
+    earlier: Int32Array
+    columns: Int32Array
+    rest_width: Word
     alive: ByteArray
     binds: Word
     bind_count: Word

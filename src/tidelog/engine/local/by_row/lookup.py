@@ -67,7 +67,13 @@ def _find_slot(
 
 @inlined
 def find_posting(tables: Tables, index: IndexRecord, place: Integer) -> Integer:
-    """Return the group of the key whose operands are at a place of the code, or -1."""
+    """Return the group of the key whose operands are at a place of the code, or -1.
+
+    In a direct index it is the newest row of the key.
+    """
+    if index.newest.address != 0:
+        code = tables.values[tables.code[place]]
+        return index.newest[code] - 1 if 0 <= code < index.group_capacity else np.int64(-1)
     if index.is_dense != 0:
         group = tables.values[tables.code[place]]
         return group if 0 <= group < index.group_capacity else np.int64(-1)

@@ -7,9 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.engine.local.by_row.tables import AnyArray, StrataTables
+from tidelog.engine.local.by_row.tables import AnyArray, StrataTables, index_key
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
+from tidelog.storage.direct import DirectIndex
 from tidelog.storage.kernel import Bools
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.relation import IndexName
@@ -20,9 +21,11 @@ from tidelog.storage.structs import columns
 _ARRAYS = ("slots", "rows", "alive", "levels", "previous", "counts")
 _MARK_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
+_DIRECT_ARRAYS = ("newest", "earlier", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
 _mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
+_direct_arrays_of = attrgetter(*_DIRECT_ARRAYS)
 
 
 class MarkArrays(Protocol):
@@ -49,7 +52,7 @@ class Sync:
         self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
         self._ids: list[int] = []
         # The versions of relations, with the number of their rows and indexes, when indexes were written.
-        self._states: list[tuple[int, int, int]] = []
+        self._states: list[tuple[int, int, int, int]] = []
         self._version = -1
         self._own: set[str] = set()
         self._names: list[str] = []
@@ -78,12 +81,12 @@ class Sync:
             self._counts[self._numbers] = counts
         self._seen = counts
         # An index changes with the rows of its relation, or is new.
-        states = [(x.version, x.count, len(x.indexes)) for x in stored]
+        states = [(x.version, x.count, len(x.indexes), len(x.direct)) for x in stored]
         if states != self._states:
             known: Sequence[object] = self._states or [None] * len(states)
             changed = zip(self._names, states, known, strict=True)
             self._write_indexes(relations, {name for name, now, before in changed if now != before})
-            self._states = [(x.version, x.count, len(x.indexes)) for x in stored]
+            self._states = [(x.version, x.count, len(x.indexes), len(x.direct)) for x in stored]
 
     def _look_at_use(self) -> None:
         """Note what is used now, and release the arrays of what is no longer used."""
@@ -144,8 +147,11 @@ class Sync:
                 self._index_counts[number] = index.group_count, index.rows_indexed
         self._seen_indexes = self._index_counts[self._index_numbers].tolist()
 
-    def _point_index(self, number: int, index: Index) -> None:
+    def _point_index(self, number: int, index: Index | DirectIndex) -> None:
         row = self._tables.indexes[number]
+        if isinstance(index, DirectIndex):
+            self._point_direct(number, index)
+            return
         if isinstance(index, OrderedIndex):
             index.cover_groups()
             row["sorted_lengths"] = address_of(index.sorted_lengths)
@@ -156,12 +162,24 @@ class Sync:
             return
         self._index_arrays[number] = arrays
         _write_addresses(row, _INDEX_ARRAYS, arrays)
+        row["newest"] = row["earlier"] = 0
         row["is_dense"] = index.is_dense
         row["slot_count"] = index.slots.shape[0]
         row["key_capacity"] = index.keys.shape[0]
         row["group_capacity"] = index.groups.shape[0]
         row["arena_capacity"] = index.arena.shape[0]
         row["exact_count"] = index.exact.shape[0]
+
+    def _point_direct(self, number: int, index: DirectIndex) -> None:
+        arrays = _direct_arrays_of(index)
+        known = self._index_arrays.get(number)
+        if known is not None and all(map(is_, known, arrays)):
+            return
+        self._index_arrays[number] = arrays
+        row = self._tables.indexes[number]
+        _write_addresses(row, _DIRECT_ARRAYS, arrays)
+        row["group_capacity"] = index.newest.shape[0]
+        row["arena_capacity"] = index.earlier.shape[0]
 
     def read(self, relations: Mapping[str, StoredRelation]) -> None:
         """Tell relations and indexes how many rows the kernel has appended or hidden."""
@@ -181,18 +199,18 @@ class Sync:
 
 def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]) -> None:
     """Tell an index how many groups and rows a kernel has added to it."""
-    index = relation.indexes[name]
+    index = relation.indexes.get(name) or relation.direct[index_key(name)]
     first = index.rows_indexed
     index.group_count, index.rows_indexed = counts
     if isinstance(index, OrderedIndex):
         index.order_rows(relation.rows, first, index.rows_indexed)
 
 
-def index_named(relation: StoredRelation, name: IndexName) -> Index:
+def index_named(relation: StoredRelation, name: IndexName) -> Index | DirectIndex:
     """Return the index with this name, covering all rows."""
     if name and isinstance(name[0], tuple):
         return relation.ordered_index(*name)
-    return relation.index(name)
+    return relation.lookup(name)
 
 
 def _write_addresses(row: np.void, names: tuple[str, ...], arrays: tuple[AnyArray, ...]) -> None:
