@@ -50,7 +50,7 @@ def _is_special(source: Source, finding: Finding) -> bool:  # noqa: ARG001 - as 
 
 
 def _is_test(source: Source, finding: Finding) -> bool:
-    return finding.name.startswith("test_") or any(
+    return finding.name.startswith(("test_", "Test")) or any(
         isinstance(node, ast.ClassDef) and _has_tests(source, node, set())
         for node in _definitions(source, finding)
     )

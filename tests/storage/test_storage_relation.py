@@ -275,3 +275,22 @@ def test_threads_close_a_relation_whose_rows_were_appended():
     relation.close_shared(blocks)
 
     assert relation.rows[: relation.count].tolist() == [[7], [5]]
+
+
+def test_statistics_look_at_a_sample_of_live_rows(monkeypatch):
+    """With deleted rows among many, some live ones from all over the relation are enough; never none."""
+    monkeypatch.setattr("tidelog.storage.relation._SAMPLED_ROWS", 256)
+    rows = [(number % 10, number) for number in range(2_000)]
+    relation = StoredRelation(2, np.int32)
+    relation.insert(as_rows(rows, 2))
+    relation.delete_rows(np.arange(0, 1_000, 2))
+
+    sample = as_tuples(relation.some_rows())
+
+    assert 0 < len(sample) < 400
+    assert set(sample) <= set(as_tuples(relation.live_rows()))
+    numbers = [number for _, number in sample]
+    assert min(numbers) < 100
+    assert max(numbers) > 1_900
+    relation.delete_rows(np.arange(1, 1_999, 1)[relation.alive[1:1_999] != 0])
+    assert as_tuples(relation.some_rows()) == as_tuples(relation.live_rows())

@@ -36,6 +36,32 @@ def test_renaming_a_file_is_one_value() -> None:
     assert [str(edit) for edit in step.script] == ["update File#1 path: 'a.py' -> 'c.py'"]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("print(a, b)", "print(b)"),
+        ("def moved(a)", "async def moved(a)"),
+        ("x = 1", ""),
+        ("x = 1", "x = (\n  'ä', 1)"),
+        ("", ""),
+    ],
+)
+def test_a_file_that_is_renamed_and_edited_is_read_as_a_new_one(old: str, new: str) -> None:
+    """It is read from the file that had its name, and has the nodes, places and text of its own."""
+    text = f"x = 1\n{METHOD}y = 2\n"
+    edited = text.replace(old, new)
+    forest = Forest.of("python").update({"a/b.py": text, "c.py": "z = 1\n"}).forest
+
+    renamed = forest.update({"a/b.py": None, "d/b.py": edited}).forest.files["d/b.py"]
+
+    fresh = Forest.of("python").update({"d/b.py": edited}).forest.files["d/b.py"]
+    assert [node.type for node in renamed] == [node.type for node in fresh]
+    assert [renamed.span(node.id) for node in renamed] == [fresh.span(node.id) for node in fresh]
+    assert all(
+        span is None or span.source.name == "d/b.py" for span in map(renamed.span, renamed.ids.tolist())
+    )
+
+
 def test_a_function_moves_to_another_file() -> None:
     """What goes from one file to another in one step keeps its ids."""
     forest = Forest.of("python").update({"a.py": f"x = 1\n{METHOD}", "b.py": "y = 2\n"}).forest

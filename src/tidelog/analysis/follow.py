@@ -57,15 +57,30 @@ class Follow:
     """
 
     def __init__(self, program: str | Path, forest: Forest, **options: Any) -> None:
-        self.forest = forest
-        self.db = open_tree(program, forest, **options)
+        self._start(open_tree(program, forest, **options), forest)
+
+    def _start(self, db: Session, forest: Forest) -> None:
+        self.db = db
+        self._forest = forest
+        self._places = _Places(forest)
+        self._node_columns: dict[str, tuple[int, ...]] = {}
 
     @classmethod
     def resumed(cls, db: Session, forest: Forest) -> Self:
         """Return what follows a forest whose facts a session has already, such as that of a store."""
         made = cls.__new__(cls)
-        made.forest, made.db = forest, db
+        made._start(db, forest)  # noqa: SLF001 - of this class
         return made
+
+    @property
+    def forest(self) -> Forest:
+        """Return the files as they are now."""
+        return self._forest
+
+    @forest.setter
+    def forest(self, forest: Forest) -> None:
+        self._forest = forest
+        self._places = _Places(forest)
 
     @property
     def outputs(self) -> tuple[str, ...]:
@@ -76,21 +91,21 @@ class Follow:
     def findings(self) -> list[Finding]:
         """Return all current findings, in the order of files and lines."""
         found = (
-            finding for name in self.outputs for finding in self._findings(name, self.db[name], self.forest)
+            finding for name in self.outputs for finding in self._findings(name, self.db[name], self._places)
         )
         return sorted(found, key=_place)
 
     def update(self, changes: Mapping[str, str | None]) -> FollowStep:
         """Return what changes when files get these texts; None deletes a file."""
-        before = self.forest
-        step = before.update(changes)
+        before = self._places
+        step = self.forest.update(changes)
         near = next(iter(changes), None)
         delta = self.db.apply(step.script)
         self.forest = step.forest
         inserted = [
             finding
             for name in self.outputs
-            for finding in self._findings(name, delta[name].inserted, step.forest, near)
+            for finding in self._findings(name, delta[name].inserted, self._places, near)
         ]
         deleted = [
             finding
@@ -119,15 +134,14 @@ class Follow:
 
     def finding(self, relation: str, fact: Fact, near: str | None = None) -> Finding:
         """Return a fact as it is found in the present texts; `near` is the file to look in first."""
-        return next(iter(self._findings(relation, [fact], self.forest, near)))
+        return next(iter(self._findings(relation, [fact], self._places, near)))
 
     def places(self, finding: Finding, near: str | None = None) -> list[tuple[str, Span]]:
         """Return the columns of a finding that hold nodes, each with the place of its node."""
         relation = self.db.program.relations[finding.relation]
         found = []
-        for place in node_columns(relation, self.db.program):
-            node = finding.fact[place]
-            span = self.forest.place_of(node, near) if isinstance(node, int) else None
+        for place in self._columns(finding.relation):
+            span = self._places.span(finding.fact[place], near)
             if span is not None:
                 found.append((relation.columns[place].name, span))
         return found
@@ -136,24 +150,56 @@ class Follow:
         """Release all facts."""
         self.db.close()
 
+    def _columns(self, name: str) -> tuple[int, ...]:
+        """Return the places of the columns of a relation that hold nodes."""
+        known = self._node_columns.get(name)
+        if known is None:
+            known = node_columns(self.db.program.relations[name], self.db.program)
+            self._node_columns[name] = known
+        return known
+
     def _findings(
-        self, name: str, facts: Iterable[Fact], forest: Forest, near: str | None = None
+        self, name: str, facts: Iterable[Fact], places: "_Places", near: str | None = None
     ) -> Iterable[Finding]:
-        relation = self.db.program.relations[name]
-        places = node_columns(relation, self.db.program)
+        columns = self._columns(name)
         for fact in facts:
-            nodes = [fact[place] for place in places]
-            spans = [forest.place_of(node, near) for node in nodes if isinstance(node, int)]
             parts = [
                 "_"
                 if value is None
-                else _shown(value, forest, near)
-                if place in places
+                else places.shown(value, near)
+                if column in columns
                 else write_value(value)
-                for place, value in enumerate(fact)
+                for column, value in enumerate(fact)
             ]
+            spans = (places.span(fact[column], near) for column in columns)
             span = next((each for each in spans if each is not None), None)
             yield Finding(name, fact, f"{name}({', '.join(parts)})", span)
+
+
+class _Places:
+    """Where the nodes of a forest stand: each is looked for once, however many findings are about it."""
+
+    def __init__(self, forest: Forest) -> None:
+        self._forest = forest
+        self._spans: dict[int, Span | None] = {}
+        self._shown: dict[int, str] = {}
+
+    def span(self, node: Value, near: str | None) -> Span | None:
+        """Return where a node stands; None if there is no such node."""
+        if not isinstance(node, int):
+            return None
+        if node not in self._spans:
+            self._spans[node] = self._forest.place_of(node, near)
+        return self._spans[node]
+
+    def shown(self, node: Value, near: str | None) -> str:
+        """Return a node as a piece of the text, or its id where there is none."""
+        if not isinstance(node, int):
+            return f"#{node}"
+        known = self._shown.get(node)
+        if known is None:
+            known = self._shown[node] = _piece(self.span(node, near)) or f"#{node}"
+        return known
 
 
 def node_columns(relation: Relation, program: Program) -> tuple[int, ...]:
@@ -168,11 +214,10 @@ def _is_node(name: str | None, program: Program) -> bool:
     return name == _NODE
 
 
-def _shown(value: Value, forest: Forest, near: str | None) -> str:
-    """Return a node as a piece of the text, or its id where there is none."""
-    span = forest.place_of(value, near) if isinstance(value, int) else None
+def _piece(span: Span | None) -> str:
+    """Return the beginning of a piece of source; nothing if there is none."""
     if span is None or not span.text:
-        return f"#{value}"
+        return ""
     first, *rest = span.text.splitlines() or [""]
     is_cut = bool(rest) or len(first) > _LONGEST
     return f"`{first[:_LONGEST]}{'…' if is_cut else ''}`"

@@ -31,23 +31,27 @@ class Findings:
         self.analysis = analysis
         self._texts = texts
         self._positions: dict[str, Positions] = {}
+        self._shown = _Shown()
         self._docs: dict[str, str] = {}
         # Findings whose proof was asked for, with the lines of it.
         self._explained: dict[tuple[str, object], tuple[WhyStep, ...]] = {}
 
     def diagnostics(self, name: str) -> list[types.Diagnostic]:
         """Return the findings in a file, and what is wrong with its text."""
+        self._shown = _Shown()
         found = [self._diagnostic(each, name) for each in self.analysis.findings(name)]
         positions = self._positions_of(name)
         return [*(_mistake(each, positions) for each in self.analysis.broken.get(name, ())), *found]
 
     def at(self, name: str, place: types.Range) -> list[tuple[Finding, types.Diagnostic]]:
         """Return the findings that touch a range of a file."""
+        self._shown = _Shown()
         found = ((each, self._diagnostic(each, name)) for each in self.analysis.findings(name))
         return [(each, shown) for each, shown in found if _do_touch(shown.range, place)]
 
     def fixes(self, finding: Finding) -> list[tuple[Fix, types.WorkspaceEdit]]:
         """Return the fixes of a finding; none where a text has changed since it was read as a tree."""
+        self._shown = _Shown()
         made = []
         for fix in find_fixes(self.analysis.follow, finding):
             names = {edit.span.source.name for edit in fix.edits}
@@ -105,12 +109,20 @@ class Findings:
     # --- places ---
 
     def _range(self, span: Span | None, name: str) -> types.Range:
-        positions = self._positions_of(name)
-        return span_range(positions, None if span is None else _moved(span, positions.text))
+        key = (name, -1, -1) if span is None else (name, span.start, span.end)
+        known = self._shown.ranges.get(key)
+        if known is None:
+            positions = self._positions_of(name)
+            known = span_range(positions, None if span is None else _moved(span, positions.text))
+            self._shown.ranges[key] = known
+        return known
 
     def _location(self, span: Span) -> types.Location:
         name = span.source.name
-        return types.Location(self._texts.uri(self.analysis.path_of(name)), self._range(span, name))
+        uri = self._shown.uris.get(name)
+        if uri is None:
+            uri = self._shown.uris[name] = self._texts.uri(self.analysis.path_of(name))
+        return types.Location(uri, self._range(span, name))
 
     def _positions_of(self, name: str) -> Positions:
         text = self.analysis.texts.get(name, "")
@@ -118,6 +130,14 @@ class Findings:
         if known is None or known.text is not text:
             known = self._positions[name] = Positions(text, self._texts.encoding)
         return known
+
+
+class _Shown:
+    """Ranges and addresses that are already written for the client: many findings share their nodes."""
+
+    def __init__(self) -> None:
+        self.ranges: dict[tuple[str, int, int], types.Range] = {}
+        self.uris: dict[str, str] = {}
 
 
 def _mistake(mistake: Diagnostic, positions: Positions) -> types.Diagnostic:

@@ -152,12 +152,21 @@ class StoredRelation:
             yield self.rows_at(first, min(first + step, self.places))
 
     def some_rows(self) -> CodeArray:
-        """Return rows to look at for statistics: all of them, or a fair sample if many were dropped."""
+        """Return rows to look at for statistics: all, or a fair sample where they would have to be copied."""
         if not self.dropped[1]:
-            return self.live_rows()
+            return (
+                self.live_rows() if not self.deleted or self.count <= _SAMPLED_ROWS else self._live_sample()
+            )
         size = max(1, min(self.places // _SAMPLES, self.places * _SAMPLED_ROWS // self.count // _SAMPLES))
         starts = (number * self.places // _SAMPLES for number in range(_SAMPLES))
         return np.concatenate([self.rows_at(first, first + size) for first in starts])
+
+    def _live_sample(self) -> CodeArray:
+        """Return live rows from all parts of the relation."""
+        size = max(1, _SAMPLED_ROWS // _SAMPLES)
+        starts = (number * self.count // _SAMPLES for number in range(_SAMPLES))
+        sample = np.concatenate([self.live_rows(first, min(first + size, self.count)) for first in starts])
+        return sample if len(sample) else self.live_rows()
 
     def reserve(self, extra: int, share: Share = by_one_thread) -> None:
         """Make room for `extra` more rows.

@@ -115,8 +115,23 @@ class Forest:
     def _read(self, path: str, text: str) -> Tree:
         before = self.files.get(path)
         if before is None:
+            before = self._namesake(path, len(text))
+        if before is None:
             return self.language.read(text, path)
         return self.language.read_again(text, path, before, above=1)
+
+    def _namesake(self, path: str, size: int) -> Tree | None:
+        """Return the tree of a file in another folder that may be this one before it was renamed.
+
+        It only tells what need not be parsed again.
+        """
+        name = path.rsplit("/", 1)[-1]
+        for other, tree in self.files.items():
+            if tree.places is not None and other.rsplit("/", 1)[-1] == name:
+                before = len(tree.places.source.text)
+                if abs(before - size) <= before // 10:
+                    return tree
+        return None
 
     def _joined(self, trees: list[Tree]) -> Tree:
         joined = _concatenate(trees, self.language)
