@@ -5,12 +5,13 @@ python -m benchmarks review --repo FOLDER --commits 300 --programs names.dl
 
 import argparse
 import gc
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from tidelog.trees.git_history import Commit, GitHistory
@@ -98,22 +99,27 @@ def _in_processes(program: str, repo: Path, commits: list[Commit]) -> Iterator[s
         command = [sys.executable, "-m", "tidelog", "review", str(_ANALYSES / program)]
         options = ["--git", str(repo), "--exit-zero"]
         store = ["--store", f"{folder}/store"]
-        _run([*command, f"{commits[0].parent}..{commits[0].parent}", *options, *store])
+        # Modules are compiled once and kept, as where Tidelog is installed.
+        environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+        environment["PYTHONPYCACHEPREFIX"] = f"{folder}/modules"
+        _run([*command, f"{commits[0].parent}..{commits[0].parent}", *options, *store], environment)
         for commit in commits:
             revisions = f"{commit.parent}..{commit.id}"
-            quick = _run([*command, revisions, *options, *store])
-            slow = _run([*command, revisions, *options])
+            quick = _run([*command, revisions, *options, *store], environment)
+            slow = _run([*command, revisions, *options], environment)
             yield (
                 f"{program}: {commit.short} as a process: CPU {quick:.1f} s with a store,"
                 f" {slow:.1f} s without, which is one full run and the change"
             )
 
 
-def _run(command: list[str]) -> float:
+def _run(command: list[str], environment: Mapping[str, str]) -> float:
     """Return the CPU seconds of a process."""
     import resource  # noqa: PLC0415 - not on every system
 
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        command, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=dict(environment)
+    )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
