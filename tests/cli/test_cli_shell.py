@@ -434,3 +434,36 @@ def test_mistakes_about_old_epochs_are_diagnostics(run: Run, line: str) -> None:
 
     assert "error[" in err
     assert "4" in out
+
+
+def test_proofs_are_printed_in_other_forms_and_to_files(run: Run, tmp_path: Path) -> None:
+    """`format` chooses the form, `output` a file, and both stay until they are changed."""
+    out, err = run(
+        "format horizontal", "why path(1, 3)", "output proof.txt", "why path(1, 3)", "output", "format json",
+        "why path(1, 2)",
+    )  # fmt: skip
+
+    assert err == ""
+    assert "(R2)\n" in out
+    assert "written to proof.txt" in out
+    assert (tmp_path / "proof.txt").read_text().splitlines()[-1].strip() == "path(1, 3)"
+    assert '"path(1, 2)"' in out or '"relation"' in out
+
+
+def test_subproofs_go_on_where_a_proof_was_cut(run: Run) -> None:
+    """`subproof` lists the facts at which the last proof was cut, and shows the proof of one."""
+    cut = ("depth 1", "why path(1, 4)", "subproof", "subproof 1")
+    out, err = run(*cut, "depth all", "why path(1, 4)", "subproof")
+
+    assert err == ""
+    assert "  1: path(1, 3)" in out
+    assert "path(1, 3)  [path#2" in out
+    assert "shown to its end" in out
+
+
+@pytest.mark.parametrize("line", ["format nonsense", "subproof 1", "subproof"])
+def test_mistakes_about_forms_are_diagnostics(run: Run, line: str) -> None:
+    """A form that there is not, and a subproof of no proof, are told."""
+    _, err = run(line)
+
+    assert "error[" in err

@@ -41,9 +41,10 @@ class PictureChoice(StrEnum):
 
 
 class ProofForm(StrEnum):
-    """Forms of a proof: those of every result, two graphs and a page."""
+    """Forms of a proof: those of every result, the layout of logic books, two graphs and a page."""
 
     TEXT = "text"
+    HORIZONTAL = "horizontal"
     JSON = "json"
     DOT = "dot"
     MERMAID = "mermaid"

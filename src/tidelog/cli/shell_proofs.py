@@ -3,10 +3,15 @@
 import shutil
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
+from tidelog.cli.output import write_result
+from tidelog.cli.parameters import ProofForm
 from tidelog.cli.shell_output import mistake, say
+from tidelog.cli.why import proof_as
 from tidelog.errors import TidelogError
+from tidelog.explain.proofs.graph import number_nodes
 from tidelog.explain.proofs.guided import GuidedRefutation, GuidedRule
 from tidelog.explain.proofs.judge import Verdict
 from tidelog.explain.proofs.proof import Proof
@@ -32,6 +37,9 @@ class ProofCommands:
         self._depth: int | None = _DEPTH
         # A refutation branches at every rule: deeper ones only for who asks.
         self._refutation_depth = 1
+        self._form = ProofForm.TEXT
+        self._file: Path | None = None
+        self._proof: Proof | None = None
         self._guide: GuidedRefutation | None = None
         self._rule: GuidedRule | None = None
         self.commands: dict[str, Command] = {
@@ -42,6 +50,9 @@ class ProofCommands:
             "why_not": self._why_not,
             "why-not": self._why_not,
             "explainnegation": self._why_not,
+            "format": self._set_form,
+            "output": self._set_file,
+            "subproof": self._subproof,
             "depth": self._set_depth,
             "setdepth": self._set_depth,
             "guide": self._start_guide,
@@ -59,7 +70,48 @@ class ProofCommands:
 
     def why(self, reader: EpochReader, text: str) -> None:
         """Show the proof that a fact has in an epoch."""
-        say(reader.why(_fact(text), depth=self._depth).text(_width()))
+        self._show(reader.why(_fact(text), depth=self._depth))
+
+    def _show(self, proof: Proof) -> None:
+        """Print a proof in the form that was chosen, or write it to the file that was named."""
+        self._proof = proof
+        is_text = self._form is ProofForm.TEXT
+        text = proof.text(_width(), self._depth) if is_text else proof_as(proof, self._form)
+        if self._file is None:
+            say(text)
+            return
+        write_result(text, self._file)
+        say(f"written to {self._file}")
+
+    def _set_form(self, text: str) -> None:
+        """Choose the form of proofs."""
+        forms = [form.value for form in ProofForm]
+        if text and text not in forms:
+            hint = did_you_mean(text, forms, f"choose one of {', '.join(forms)}")
+            raise mistake("bad-form", f"`{text}` is not a form of proofs", hint)
+        self._form = ProofForm(text) if text else self._form
+        say(f"format: {self._form.value}")
+
+    def _set_file(self, text: str) -> None:
+        """Choose where proofs go: a file, or the terminal."""
+        self._file = Path(text.strip("\"'")) if text else None
+        say(f"output: {self._file or 'the terminal'}")
+
+    def _subproof(self, text: str) -> None:
+        """List the facts at which the last proof was cut, or show the proof of one of them."""
+        if self._proof is None:
+            raise mistake("no-proof", "there is no proof to go on from", "begin with `why FACT`")
+        cut = [node.proof for node in number_nodes(self._proof, self._depth) if not node.is_expanded]
+        if not text:
+            for number, proof in enumerate(cut, start=1):
+                say(f"  {number}: {proof.atom}")
+            if not cut:
+                say("the proof was shown to its end")
+            return
+        if not text.isdecimal() or not 1 <= int(text) <= len(cut):
+            hint = f"give 1 to {len(cut)}; `subproof` lists them" if cut else "the proof was shown to its end"
+            raise mistake("no-such-proof", f"`{text}` is not the number of a subproof", hint)
+        self._show(cut[int(text) - 1].with_depth(self._depth))
 
     def why_not(self, reader: EpochReader, text: str) -> None:
         """Show what each rule lacks for a fact in an epoch."""

@@ -38,17 +38,17 @@ def print_why(options: WhyOptions) -> None:
     spare_pandas()
     with open_target(options.session) as session:
         if options.shows_all:
-            if options.form not in {ProofForm.TEXT, ProofForm.JSON}:
+            if options.form not in {ProofForm.TEXT, ProofForm.HORIZONTAL, ProofForm.JSON}:
                 raise TidelogError([_one_proof(options.form)])
             _refuse("--metric", options.metric, "`--all` prints every derivation, not the smallest")
             proofs = options.reader(session).why_all(options.fact, limit=options.limit, depth=options.depth)
-            texts = [_formed(proof, options.form) for proof in proofs]
+            texts = [proof_as(proof, options.form) for proof in proofs]
             is_json = options.form is ProofForm.JSON
             write_result(f"[{', '.join(texts)}]" if is_json else "\n\n".join(texts), options.output)
             return
         _refuse("--limit", options.limit, "it is for `--all`")
         proof = options.reader(session).why(options.fact, depth=options.depth, metric=options.metric)
-        write_result(_formed(proof, options.form), options.output)
+        write_result(proof_as(proof, options.form), options.output)
 
 
 def print_why_not(options: WhyOptions) -> None:
@@ -60,10 +60,13 @@ def print_why_not(options: WhyOptions) -> None:
         write_result(formed(refutation, OutputFormat(options.form)), options.output)
 
 
-def _formed(proof: Proof, form: ProofForm) -> str:
+def proof_as(proof: Proof, form: ProofForm) -> str:
+    """Return a proof in a form."""
     match form:
         case ProofForm.TEXT:
             return proof.text()
+        case ProofForm.HORIZONTAL:
+            return proof.horizontal()
         case ProofForm.JSON:
             return proof.to_json()
         case ProofForm.DOT:

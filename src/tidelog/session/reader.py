@@ -138,15 +138,26 @@ class EpochReader:
             return self._proofs_of(fact).why(fact, metric).with_depth(depth)
 
     def why_all(
-        self, fact: "AskedFact", *, limit: int | None = None, depth: int | None = None
+        self,
+        fact: "AskedFact",
+        *,
+        limit: int | None = None,
+        depth: int | None = None,
+        metric: "Metric | str | None" = None,
     ) -> "list[Proof]":
-        """Return proofs of a fact that begin with different derivations, at most `limit`."""
-        from tidelog.explain.proofs.arguments import check_numbers  # noqa: PLC0415 - see above
+        """Return proofs of a fact that begin with different derivations, at most `limit`.
+
+        With a `metric` they are the smallest proofs that begin so, smallest first.
+        """
+        from tidelog.explain.proofs.arguments import check_numbers, check_why  # noqa: PLC0415 - see above
 
         check_numbers(depth, limit)
+        check_why(depth, metric)
         with self._known.lock:
             self._check_open()
-            return [proof.with_depth(depth) for proof in self._proofs_of(fact).all_proofs(fact, limit)]
+            return [
+                proof.with_depth(depth) for proof in self._proofs_of(fact).all_proofs(fact, limit, metric)
+            ]
 
     @overload
     def annotate(

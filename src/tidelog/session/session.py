@@ -38,6 +38,7 @@ from tidelog.session.transaction import Transaction
 from tidelog.views import Delta
 from tidelog.views.delta_between import DeltaBetween
 from tidelog.views.lookup import find_codes
+from tidelog.views.matching import matching_facts
 from tidelog.views.write import write_outputs
 
 if TYPE_CHECKING:
@@ -288,6 +289,28 @@ class Session(EpochReader):
         return self._subscriptions.stream(bound)
 
     # --- blame ---------------------------------------------------------------------------------------
+
+    def proofs_of(self, facts: str, *, rules: str = "", limit: int | None = None) -> "Session":
+        """Return the proofs of all facts that match an atom as relations of a session of their own.
+
+        `finding(fact)` has the facts, at most `limit` of them, `step(id, fact, rule)` the steps of their
+        proofs, and `premise(id, position, fact)` what each step rests on. Facts are texts, and the rule of an
+        input fact is `input`. `rules` are declarations and rules that read these relations.
+
+            db.proofs_of("alias(x, y)").query("step(_, fact, 'input')")
+        """
+        from tidelog.explain.proofs import proof_relations  # noqa: PLC0415 - few ask for them
+        from tidelog.session.open import open_session  # noqa: PLC0415 - it opens sessions such as this one
+
+        with Arguments() as arguments:
+            arguments.text("facts", facts)
+            arguments.text("rules", rules)
+            arguments.whole("limit", limit, least=1, is_optional=True)
+        with self._epochs.lock:
+            self._check_open()
+            found = matching_facts(facts, self.snapshot)
+            rows = proof_relations.proof_relations(self.why(each) for each in found[:limit])
+        return open_session(proof_relations.DECLARATIONS + rules, facts=rows, jobs=1)
 
     def blame(
         self,

@@ -100,3 +100,8 @@ def test_paths_of_length_two() -> None:
     """Figure 4.10: path2(a, d) with its constraints and negated atoms."""
     with tidelog.open(PATHS, facts={"edg": [("a", "b"), ("b", "c"), ("c", "d")]}) as db:
         agree("path2.txt", db.why("path2('a', 'd')").text(width=80))
+
+
+def test_the_layout_of_figure_4_12(db: Session) -> None:
+    """Premises stand side by side over a line with the number of the rule, the conclusion below it."""
+    agree("alias_horizontal.txt", db.why("alias('userSession', 'ins')").horizontal())

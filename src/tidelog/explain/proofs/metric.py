@@ -1,12 +1,13 @@
 """Proofs that are smallest by a measure of one's choice."""
 
 import heapq
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors.arguments import Arguments, to_float
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import FACT_LIMIT, Cone, Place, explore_cone
 from tidelog.explain.proofs.derivation import Derivation
@@ -14,6 +15,9 @@ from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.rules import RuleBook
 from tidelog.explain.proofs.steps import Input, Step
 from tidelog.program.suggest import did_you_mean
+
+if TYPE_CHECKING:
+    from tidelog.explain.proofs.proof import Proof
 
 
 @dataclass(frozen=True)
@@ -31,8 +35,45 @@ class Metric:
     leaf: Callable[[GroundAtom], Any]
     combine: Callable[[Step, Sequence[Any]], Any]
 
+    @classmethod
+    def weighted(cls, weights: Mapping[str, float], *, default: float = 1) -> "Metric":
+        """Return the sum of the weights of all rules that a proof applies, by name or by relation.
+
+        Metric.weighted({"vpt#2": 5, "alias": 0})
+        """
+        with Arguments() as arguments:
+            wanted = "a mapping from rules or relations to numbers of at least 0"
+            arguments.mapping("weights", weights, wanted, of=_is_weight)
+            arguments.number("default", default)
+
+        def combine(step: Step, sizes: Sequence[Any]) -> Any:
+            name = step.rule.name if isinstance(step, Derivation) else ""
+            relation = name.rpartition("#")[0]
+            return weights.get(name, weights.get(relation, default)) + sum(sizes)
+
+        return cls("weighted", lambda _atom: 0, combine)
+
+    @classmethod
+    def lexicographic(cls, *metrics: "Metric | str") -> "Metric":
+        """Return the metric that decides by the first of several, among equals by the second, and so on.
+
+        What is smallest by the first alone is smallest by this one; the others choose among the
+        smallest proofs of each premise.
+
+            Metric.lexicographic("height", "nodes")
+        """
+        chosen = [named_metric(each) if isinstance(each, str) else each for each in metrics]
+
+        def combine(step: Step, sizes: Sequence[Any]) -> Any:
+            parts = enumerate(chosen)
+            return tuple(each.combine(step, [size[place] for size in sizes]) for place, each in parts)
+
+        return cls("lexicographic", lambda atom: tuple(each.leaf(atom) for each in chosen), combine)
+
 
 HEIGHT: Final = Metric("height", lambda _atom: 0, lambda _step, sizes: 1 + max(sizes, default=0))
+# Input facts at the leaves, each as often as it stands there.
+LEAVES: Final = Metric("leaves", lambda _atom: 1, lambda _step, sizes: sum(sizes))
 NODES: Final = Metric("nodes", lambda _atom: 1, lambda _step, sizes: 1 + sum(sizes))
 
 
@@ -47,13 +88,11 @@ def _height_in(book: RuleBook) -> Metric:
 
 
 def named_metric(name: str) -> Metric:
-    """Return `height` or `nodes`."""
-    match name:
-        case "height":
-            return HEIGHT
-        case "nodes":
-            return NODES
-    hint = did_you_mean(name, ["height", "nodes"], "choose height or nodes, or give a `Metric`")
+    """Return `height`, `nodes` or `leaves`."""
+    known = {metric.name: metric for metric in (HEIGHT, NODES, LEAVES)}
+    if name in known:
+        return known[name]
+    hint = did_you_mean(name, list(known), "choose height, nodes or leaves, or give a `Metric`")
     raise TidelogError([Diagnostic("unknown-metric", f"there is no metric `{name}`", None, hint)])
 
 
@@ -93,6 +132,22 @@ def no_smallest_proof(atom: GroundAtom) -> Diagnostic:
         message=f"no smallest proof of {atom} was found",
         hint="an aggregate reads its own stratum; ask for a proof without a metric",
     )
+
+
+def _is_weight(value: object) -> bool:
+    number = to_float(value)
+    return number is not None and number >= 0
+
+
+def measure_proof(proof: "Proof", metric: Metric) -> Any:
+    """Return how large a proof is."""
+    sizes: dict[int, Any] = {}
+    for node in proof.in_order():
+        if isinstance(node.step, Input):
+            sizes[id(node)] = metric.leaf(node.atom)
+        else:
+            sizes[id(node)] = metric.combine(node.step, [sizes[id(premise)] for premise in node.premises])
+    return sizes[id(proof)]
 
 
 class _Search:

@@ -210,6 +210,12 @@ class Proof:
             arguments.whole("width", width, least=1, is_optional=True)
         return draw_text(self, width, self._shown(depth))
 
+    def horizontal(self, depth: int | None = None) -> str:
+        """Return the proof as logic books draw it: premises side by side over a line, the fact below."""
+        from tidelog.explain.proofs.horizontal import draw_horizontal  # noqa: PLC0415 - few draw it so
+
+        return draw_horizontal(self, self._shown(depth))
+
     def to_json(self, depth: int | None = None) -> str:
         """Return the proof as JSON; docs/proofs.md has the schema."""
         return write_json(self, self._shown(depth))

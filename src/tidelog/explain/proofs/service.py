@@ -12,7 +12,7 @@ from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.cone import Cycles
 from tidelog.explain.proofs.guided import GuidedRefutation
 from tidelog.explain.proofs.heights import HeightExplorer, HeightFacts, Heights
-from tidelog.explain.proofs.metric import Metric, named_metric, smallest_steps
+from tidelog.explain.proofs.metric import Metric, measure_proof, named_metric, smallest_steps
 from tidelog.explain.proofs.proof import Explorer, Proof
 from tidelog.explain.proofs.provenance import HEIGHT
 from tidelog.explain.proofs.prover import Prover
@@ -71,15 +71,30 @@ class ProofService:
             metric = cast("Metric | str | None", provenance)
         if metric is None or metric == provenance == HEIGHT:
             return explorer.node(atom)
-        chosen = named_metric(metric) if isinstance(metric, str) else metric
-        found = smallest_steps(explorer.prover, atom, chosen)
-        steps = {place: step for place, (_, step) in found.items()}
-        plain = Explorer(explorer.prover, explorer.epoch_now, explorer.epoch, explorer.lock, chosen=steps)
-        return plain.node(atom)
+        return self._smallest(atom, named_metric(metric) if isinstance(metric, str) else metric).node(atom)
 
-    def all_proofs(self, asked: AskedFact, limit: int | None) -> list[Proof]:
-        """Return proofs that begin with different derivations, at most `limit` of them."""
+    def _smallest(self, atom: GroundAtom, metric: Metric) -> Explorer:
+        """Return what gives the smallest proofs of a fact and of all facts below it."""
+        explorer = self.explorer()
+        found = smallest_steps(explorer.prover, atom, metric)
+        steps = {place: step for place, (_, step) in found.items()}
+        return Explorer(explorer.prover, explorer.epoch_now, explorer.epoch, explorer.lock, chosen=steps)
+
+    def all_proofs(
+        self, asked: AskedFact, limit: int | None, metric: Metric | str | None = None
+    ) -> list[Proof]:
+        """Return proofs that begin with different derivations, at most `limit` of them.
+
+        With a metric they are the smallest that begin so, in the order of their sizes.
+        """
         atom = self._held(asked)
+        if metric is not None:
+            chosen = named_metric(metric) if isinstance(metric, str) else metric
+            smallest = self._smallest(atom, chosen)
+            first = smallest.node(atom)
+            steps = [step for step in smallest.prover.derivations(atom) if step != first.step]
+            proofs = [first, *(first.with_step(step) for step in steps)]
+            return sorted(proofs, key=lambda proof: measure_proof(proof, chosen))[:limit]
         explorer = self.explorer()
         default = explorer.node(atom)
         others = (step for step in explorer.prover.derivations(atom) if step != default.step)
