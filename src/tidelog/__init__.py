@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from tidelog.session.demand import Demand
     from tidelog.session.epoch_view import EpochView
     from tidelog.session.prepare import read_program
+    from tidelog.session.ranges import Ranges
     from tidelog.session.subscriptions import DeltaStream, Subscription
     from tidelog.session.transaction import Transaction
     from tidelog.values import Branch
@@ -78,6 +79,7 @@ __all__ = [
     "Program",
     "Proof",
     "QuotedRule",
+    "Ranges",
     "Refutation",
     "RelationDelta",
     "RelationView",
@@ -139,6 +141,7 @@ _HOMES: Final = {
     "Session": ("tidelog.session", "Session"),
     "SessionStatistics": ("tidelog.engine.recorder", "SessionStatistics"),
     "StratumReport": ("tidelog.engine.epoch", "StratumReport"),
+    "Ranges": ("tidelog.session.ranges", "Ranges"),
     "Subscription": ("tidelog.session.subscriptions", "Subscription"),
     "TidelogError": ("tidelog.errors", "TidelogError"),
     "Transaction": ("tidelog.session.transaction", "Transaction"),

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from tidelog.explain.proofs.asked import AskedFact
     from tidelog.explain.proofs.service import ProofService
     from tidelog.profile.profile import Profile
+    from tidelog.session.ranges import Ranges
 
 T = TypeVar("T")
 
@@ -265,8 +266,7 @@ class Session(EpochReader):
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
         """Return a subscription: after each epoch that changes the relation, `callback` gets its delta.
 
-        Callbacks are called one at a time, in the order of epochs, after the commit; what one
-        raises is logged. Call the subscription to end it.
+        They are called one at a time, in the order of epochs; what one raises is logged. Call it to end it.
         """
         if relation not in self:
             raise TidelogError([undeclared_relation(relation, self.relations, is_asked=True)])
@@ -277,11 +277,16 @@ class Session(EpochReader):
         self._check_open()
         return self._subscriptions.subscribe(relation, callback)
 
-    def deltas(self, bound: int = 1024) -> DeltaStream:
-        """Return an iterator over the deltas of the epochs from now on, for another thread perhaps.
+    def ranges(self, relation: str, over: str, of: str | None = None) -> "Ranges":
+        """Return counts, sums and extremes of the column `of` over ranges of the column `over`."""
+        from tidelog.session.ranges import open_ranges  # noqa: PLC0415 - only for those who ask
 
-        It waits for the next epoch and ends when the session is closed. A reader that is more than
-        `bound` epochs behind gets an error.
+        return open_ranges(self.snapshot, self._subscriptions, relation, over, of)
+
+    def deltas(self, bound: int = 1024) -> DeltaStream:
+        """Return an iterator that waits for the deltas of the epochs from now on, until the session ends.
+
+        A reader, in another thread perhaps, that is more than `bound` epochs behind gets an error.
         """
         with Arguments() as arguments:
             arguments.whole("bound", bound, least=1)

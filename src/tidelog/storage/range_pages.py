@@ -1,0 +1,311 @@
+"""Numbers in the order of their keys, with summaries from which any range of keys is answered.
+
+Entries, each a key and a value with its multiplicity, are kept in pages, in the order of keys and then of
+values. No two are equal, so there is one right place for each. A binary tree over the pages has the count,
+the sum, the least and the greatest value below each node: a scan tree. A range is two pages at its ends,
+which are read, and the nodes that cover what lies between. So a question costs a page and a logarithm, and
+so does a change. A full page is split in two; the tree is then made again, once in many changes.
+"""
+
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from tidelog.storage.kernel import Int64s, inlined, kernel
+
+PAGE: Final = 256
+LEAST: Final = -(1 << 63)
+GREATEST: Final = (1 << 63) - 1
+
+
+class Pages(NamedTuple):
+    """Pages of entries, the pages in order, and the tree.
+
+    Entry `i` of a page is in `keys[page, i]`. The page at place `p` of the order is `order[p]`; its entries
+    are not before `(first_keys[p], first_values[p])`, and before those of the next place. Node `n` of the
+    tree has the children `2 n` and `2 n + 1`; the leaf of place `p` is node `capacity + p`. `used[0]` pages
+    are in use.
+    """
+
+    keys: Int64s
+    values: Int64s
+    times: Int64s
+    sizes: Int64s
+    order: Int64s
+    first_keys: Int64s
+    first_values: Int64s
+    counts: Int64s
+    totals: Int64s
+    least: Int64s
+    greatest: Int64s
+    used: Int64s
+
+
+@inlined
+def place_of(pages: Pages, key: int, value: int) -> int:
+    """Return the last place whose entries begin at or before an entry; the first place if there is none."""
+    low, high = 0, pages.used[0] - 1
+    while low < high:
+        middle = (low + high + 1) // 2
+        first = pages.first_keys[middle]
+        if first < key or (first == key and pages.first_values[middle] <= value):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+@inlined
+def entry_of(pages: Pages, page: int, key: int, value: int) -> int:
+    """Return the number of entries of a page before `(key, value)`."""
+    low, high = 0, pages.sizes[page]
+    while low < high:
+        middle = (low + high) // 2
+        other = pages.keys[page, middle]
+        if other < key or (other == key and pages.values[page, middle] < value):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inlined
+def sum_leaf(pages: Pages, place: int) -> None:
+    """Write the summary of a page into its leaf."""
+    page = pages.order[place]
+    count, total, least, greatest = 0, 0, GREATEST, LEAST
+    for entry in range(pages.sizes[page]):
+        value = pages.values[page, entry]
+        count += pages.times[page, entry]
+        total += value * pages.times[page, entry]
+        least = min(least, value)
+        greatest = max(greatest, value)
+    leaf = pages.order.shape[0] + place
+    pages.counts[leaf] = count
+    pages.totals[leaf] = total
+    pages.least[leaf] = least
+    pages.greatest[leaf] = greatest
+
+
+@inlined
+def sum_node(pages: Pages, node: int) -> None:
+    """Write the summary of a node's children into it."""
+    left, right = 2 * node, 2 * node + 1
+    pages.counts[node] = pages.counts[left] + pages.counts[right]
+    pages.totals[node] = pages.totals[left] + pages.totals[right]
+    pages.least[node] = min(pages.least[left], pages.least[right])
+    pages.greatest[node] = max(pages.greatest[left], pages.greatest[right])
+
+
+@kernel
+def sum_all(pages: Pages) -> None:
+    """Make the tree of all pages in use."""
+    capacity = pages.order.shape[0]
+    for place in range(capacity):
+        if place < pages.used[0]:
+            sum_leaf(pages, place)
+        else:
+            leaf = capacity + place
+            pages.counts[leaf] = 0
+            pages.totals[leaf] = 0
+            pages.least[leaf] = GREATEST
+            pages.greatest[leaf] = LEAST
+    for node in range(capacity - 1, 0, -1):
+        sum_node(pages, node)
+
+
+@inlined
+def split_page(pages: Pages, place: int) -> None:
+    """Move the second half of a full page to a new one behind it. Requires a page that is not in use."""
+    old, new = pages.order[place], pages.used[0]
+    half = pages.sizes[old] // 2
+    moved = pages.sizes[old] - half
+    for entry in range(moved):
+        pages.keys[new, entry] = pages.keys[old, half + entry]
+        pages.values[new, entry] = pages.values[old, half + entry]
+        pages.times[new, entry] = pages.times[old, half + entry]
+    pages.sizes[old] = half
+    pages.sizes[new] = moved
+    for later in range(pages.used[0], place + 1, -1):
+        pages.order[later] = pages.order[later - 1]
+        pages.first_keys[later] = pages.first_keys[later - 1]
+        pages.first_values[later] = pages.first_values[later - 1]
+    pages.order[place + 1] = new
+    pages.first_keys[place + 1] = pages.keys[new, 0]
+    pages.first_values[place + 1] = pages.values[new, 0]
+    pages.used[0] += 1
+
+
+@inlined
+def insert_entry(pages: Pages, page: int, entry: int, key: int, value: int) -> None:
+    """Insert an entry before another of its page. Requires a page that is not full."""
+    for later in range(pages.sizes[page], entry, -1):
+        pages.keys[page, later] = pages.keys[page, later - 1]
+        pages.values[page, later] = pages.values[page, later - 1]
+        pages.times[page, later] = pages.times[page, later - 1]
+    pages.keys[page, entry] = key
+    pages.values[page, entry] = value
+    pages.times[page, entry] = 1
+    pages.sizes[page] += 1
+
+
+@inlined
+def delete_entry(pages: Pages, page: int, entry: int) -> None:
+    """Delete an entry of a page."""
+    pages.sizes[page] -= 1
+    for later in range(entry, pages.sizes[page]):
+        pages.keys[page, later] = pages.keys[page, later + 1]
+        pages.values[page, later] = pages.values[page, later + 1]
+        pages.times[page, later] = pages.times[page, later + 1]
+
+
+@kernel
+def change_pages(pages: Pages, keys: Int64s, values: Int64s, diffs: Int64s) -> int:
+    """Insert entries (diff 1) and delete them (-1), and return how many changes were made.
+
+    Fewer than all are made if there is no room for a further page, or if an entry to delete is not there.
+    """
+    capacity = pages.order.shape[0]
+    for change in range(keys.shape[0]):
+        key, value = keys[change], values[change]
+        place = place_of(pages, key, value)
+        page = pages.order[place]
+        if diffs[change] > 0 and pages.sizes[page] == pages.keys.shape[1]:
+            if pages.used[0] == capacity:
+                return change
+            split_page(pages, place)
+            sum_all(pages)
+            place = place_of(pages, key, value)
+            page = pages.order[place]
+        entry, size = entry_of(pages, page, key, value), pages.sizes[page]
+        is_there = entry < size and pages.keys[page, entry] == key and pages.values[page, entry] == value
+        if is_there and pages.times[page, entry] + diffs[change] > 0:
+            pages.times[page, entry] += diffs[change]
+        elif is_there:
+            delete_entry(pages, page, entry)
+        elif diffs[change] > 0:
+            insert_entry(pages, page, entry, key, value)
+        else:
+            return change
+        sum_leaf(pages, place)
+        node = (capacity + place) // 2
+        while node > 0:
+            sum_node(pages, node)
+            node //= 2
+    return len(keys)
+
+
+@inlined
+def add_entries(pages: Pages, place: int, low: int, high: int, found: Int64s) -> None:
+    """Add the entries of a page with `low <= key <= high` to a summary."""
+    page = pages.order[place]
+    for entry in range(entry_of(pages, page, low, LEAST), pages.sizes[page]):
+        if pages.keys[page, entry] > high:
+            return
+        value = pages.values[page, entry]
+        found[0] += pages.times[page, entry]
+        found[1] += value * pages.times[page, entry]
+        found[2] = min(found[2], value)
+        found[3] = max(found[3], value)
+
+
+@inlined
+def add_node(pages: Pages, node: int, found: Int64s) -> None:
+    """Add the summary of a node to another."""
+    found[0] += pages.counts[node]
+    found[1] += pages.totals[node]
+    found[2] = min(found[2], pages.least[node])
+    found[3] = max(found[3], pages.greatest[node])
+
+
+@kernel
+def range_summary(pages: Pages, low: int, high: int, found: Int64s) -> None:
+    """Write count, sum, least and greatest value of the entries with `low <= key <= high` into `found`.
+
+    The sum wraps. Of no entries the least value is `GREATEST` and the greatest `LEAST`.
+    """
+    found[0], found[1], found[2], found[3] = 0, 0, GREATEST, LEAST
+    if low > high:
+        return
+    first, last = place_of(pages, low, LEAST), place_of(pages, high, GREATEST)
+    add_entries(pages, first, low, high, found)
+    if last == first:
+        return
+    add_entries(pages, last, low, high, found)
+    # The places between are covered by nodes from both sides, going up.
+    left, right = pages.order.shape[0] + first + 1, pages.order.shape[0] + last
+    while left < right:
+        if left % 2 == 1:
+            add_node(pages, left, found)
+            left += 1
+        if right % 2 == 1:
+            right -= 1
+            add_node(pages, right, found)
+        left //= 2
+        right //= 2
+
+
+class RangeSummaries:
+    """Entries that change, and the summary of any range of them.
+
+    numbers = RangeSummaries(keys=np.array([1, 5, 9]), values=np.array([10, 20, 30]))
+    numbers.summary(2, 9)  ->  (2, 50, 20, 30)
+    """
+
+    def __init__(self, keys: Int64s, values: Int64s) -> None:
+        self._found = np.empty(4, np.int64)
+        self._pages = _filled(keys, values, np.ones(keys.size, np.int64))
+
+    def change(self, keys: Int64s, values: Int64s, diffs: Int64s) -> None:
+        """Insert entries with diff 1 and delete those with diff -1, which must be there."""
+        done = 0
+        while done < keys.size:
+            made = change_pages(self._pages, keys[done:], values[done:], diffs[done:])
+            done += made
+            if done < keys.size:
+                assert self._pages.used[0] == self._pages.order.size, "a deleted entry was there"
+                self._pages = _filled(*self._entries())
+        used = self._pages.used[0]
+        if used > 8 and self._pages.sizes[:used].sum() < used * PAGE // 8:
+            self._pages = _filled(*self._entries())
+
+    def summary(self, low: int, high: int) -> tuple[int, int, int, int]:
+        """Return count, wrapped sum, least and greatest value of the entries with `low <= key <= high`."""
+        range_summary(self._pages, low, high, self._found)
+        count, total, least, greatest = self._found.tolist()
+        return count, total, least, greatest
+
+    def _entries(self) -> tuple[Int64s, Int64s, Int64s]:
+        pages = self._pages
+        order = pages.order[: pages.used[0]]
+        is_used = np.arange(pages.keys.shape[1]) < pages.sizes[order, None]
+        return pages.keys[order][is_used], pages.values[order][is_used], pages.times[order][is_used]
+
+
+def _filled(keys: Int64s, values: Int64s, times: Int64s) -> Pages:
+    """Return half-filled pages, and room for as many again; equal entries become one."""
+    order = np.lexsort((values, keys))
+    keys, values, times = keys[order], values[order], times[order]
+    is_first = np.ones(keys.size, np.bool_)
+    is_first[1:] = (keys[1:] != keys[:-1]) | (values[1:] != values[:-1])
+    if keys.size:
+        times = np.add.reduceat(times, np.flatnonzero(is_first))
+    keys, values = keys[is_first], values[is_first]
+    half = PAGE // 2
+    used = max(1, -(-keys.size // half))
+    capacity = 1 << (2 * used - 1).bit_length()
+    shapes = [(capacity, PAGE)] * 3 + [(capacity,)] * 4 + [(2 * capacity,)] * 4 + [(1,)]
+    pages = Pages(*(np.zeros(shape, np.int64) for shape in shapes))
+    pages.used[0] = used
+    size = np.full(used, half)
+    size[-1] = keys.size - half * (used - 1)
+    is_used = np.arange(PAGE) < size[:, None]
+    pages.keys[:used][is_used] = keys
+    pages.values[:used][is_used] = values
+    pages.times[:used][is_used] = times
+    pages.sizes[:used] = size
+    pages.order[:used] = np.arange(used)
+    pages.first_keys[:used] = pages.keys[:used, 0]
+    pages.first_values[:used] = pages.values[:used, 0]
+    sum_all(pages)
+    return pages
