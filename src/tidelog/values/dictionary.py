@@ -121,6 +121,10 @@ class Dictionary:
                 self._sort()
             return self._ranks
 
+    def ranks_of(self, codes: Codes) -> Codes:
+        """Return numbers in the code point order of the texts, to be compared with each other only."""
+        return self.ranks()[codes]
+
     def forget(self, first: int) -> None:
         """Forget the texts with codes from `first` on; others may get these codes later."""
         with self._lock:

@@ -29,7 +29,7 @@ def order_keys(
         case Kind.FLOAT:
             return float_order(codes)
         case Kind.SYMBOL:
-            return symbols.ranks()[codes] if codes.size else codes
+            return symbols.ranks_of(codes) if codes.size else codes
         case Kind.RECORD | Kind.ADT:
 
             def simple_keys(fields: Codes, field_type: ValueType) -> Codes:

@@ -184,6 +184,8 @@ def test_a_dictionary_continues_in_files(known, filed, steps, is_read):
             assert len(dictionary) == len(whole)
             assert dictionary.decode(every) == whole.decode(every)
             assert [dictionary.text_of(code) for code in every.tolist()] == whole.decode(every)
+            keys = dictionary.ranks_of(every[::-1])
+            assert np.argsort(keys).tolist() == np.argsort(whole.ranks_of(every[::-1])).tolist()
             if not is_read:
                 assert dictionary.is_read == (not any(file.count for file in files))
             if is_read and number == 1:

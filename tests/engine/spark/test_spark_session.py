@@ -618,8 +618,9 @@ def test_rows_of_frames_stay_with_workers(spark, resident, monkeypatch):
         assert len(db["edge"]) == 30
 
 
-def test_frames_in_storage_are_continued(spark, tmp_path):
-    """A state that began with frames is opened again with their facts, and what changed since."""
+def test_frames_in_storage_are_continued(spark, tmp_path, monkeypatch):
+    """A state that began with frames is opened again with their facts and texts, and what changed since."""
+    monkeypatch.setattr(FiledDictionary, "_read", lambda _: pytest.fail("the driver read all texts"))
     options = {**EVERYWHERE, "storage": str(tmp_path / "state")}
     frame = spark.createDataFrame([("a", "b"), ("b", "c"), ("c", "d")], "x string, y string")
     common = {"engine": "spark", "spark": spark, "spark_options": options}

@@ -69,9 +69,17 @@ class FiledDictionary(Dictionary):
         return not self._unread
 
     @property
-    def file_names(self) -> list[str]:
-        """Return the names of all files."""
-        return [file.name for _, file in self._filed]
+    def files(self) -> list[TextFile]:
+        """Return all files, in the order of codes."""
+        return [file for _, file in self._filed]
+
+    def ranges(self, first: int) -> list[tuple[int, int, str | None]]:
+        """Return the codes from one on in ranges, each with its end and its file, or None for memory."""
+        filed: list[tuple[int, int, str | None]] = [
+            (code, code + file.count, file.name) for code, file in self._filed if code >= first
+        ]
+        own = [(max(first, code), last, None) for code, last in self._only_in_memory() if last > first]
+        return sorted([*filed, *own], key=lambda each: each[0])
 
     @property
     def next_part(self) -> int:
@@ -206,6 +214,16 @@ class FiledDictionary(Dictionary):
 
     # --- all texts --------------------------------------------------------------------------------
 
+    def ranks_of(self, codes: Codes) -> Codes:
+        """Return numbers in the code point order of the texts, to be compared with each other only."""
+        different, places = np.unique(codes, return_inverse=True)
+        if self._is_read_for(different.size):
+            return super().ranks_of(codes)
+        found = self._texts_of(different)
+        ranks = np.empty(different.size, np.int64)
+        ranks[sorted(range(different.size), key=found.__getitem__)] = np.arange(different.size)
+        return ranks[places.reshape(-1)]
+
     def _is_read_for(self, count: int) -> bool:
         """Say whether all texts are in memory, where they come if more than a few are wanted."""
         if count > _FEW and not self.is_read:
@@ -240,7 +258,7 @@ class FiledDictionary(Dictionary):
         found = spark.createDataFrame(pa.table({TEXT: pa.chunked_array(texts), "code": own}))
         if not self._filed:
             return found
-        written = spark.read.parquet(*self._folder.path_of(self.file_names))
+        written = spark.read.parquet(*self._folder.path_of([file.name for file in self.files]))
         first = f.element_at(f.array(*(f.lit(each) for each in self.offsets())), f.col(PART) + 1)
         return found.union(written.select(f.col(TEXT), (first + f.col(PLACE)).alias("code")))
 

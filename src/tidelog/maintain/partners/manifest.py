@@ -3,6 +3,7 @@
 manifest.json                              the last committed epoch, replaced in one step
 manifest.lock                              held while it is replaced
 symbols/FIRST.json, records/FIRST.json     values added to the dictionary, from a code on
+%texts/PART/NAME.parquet                   texts that workers wrote
 numbers/FIRST.json                         the numbers that `autoinc()` gave, from one on
 RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file overrides
 """
@@ -18,7 +19,7 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import MANIFEST, Folder
-from tidelog.engine.spark.texts import FiledDictionary
+from tidelog.engine.spark.texts import FiledDictionary, TextFile, filed_symbols
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
@@ -77,9 +78,12 @@ class Manifests:
             return None
         if (stored["format"], stored["fingerprint"]) != (_FORMAT, fingerprint):
             raise TidelogError([_differs(self.folder.uri)])
+        filed = {name: TextFile(name, part, count) for name, part, count in stored.get("texts", ())}
         for name in stored["symbols"]:
-            texts = json.loads(self.folder.read_bytes(name) or b"[]")
-            codec.symbols.encode(texts)
+            if name in filed:
+                filed_symbols(codec, self.folder).add_files([filed[name]])
+            else:
+                codec.symbols.encode(json.loads(self.folder.read_bytes(name) or b"[]"))
         for name in stored["records"]:
             widths, fields = json.loads(self.folder.read_bytes(name) or b"[[], []]")
             codec.records.append(np.array(widths, np.int64), np.array(fields, np.int64))
@@ -113,8 +117,7 @@ class Manifests:
             token = uuid.uuid4().hex
             content = {"format": _FORMAT, "token": token, **asdict(manifest)}
             content |= {"symbols": self._symbols, "records": self._records, "numbers": numbers}
-            # Texts in files of workers: frames are joined with them.
-            content["texts"] = codec.symbols.file_names if isinstance(codec.symbols, FiledDictionary) else []
+            content["texts"] = _text_files(codec)
             self.folder.write_json(MANIFEST, content)
             if self._commits % _SWEPT_EVERY == 0:
                 self.folder.sweep(set(_texts(content)), _GRACE_SECONDS)
@@ -122,13 +125,15 @@ class Manifests:
         self._numbers, self._numbers_known = numbers, numbering.mark()
 
     def _joined(self, names: list[str], epoch: int, join: Callable[[list[Any]], Any]) -> list[str]:
-        """Return files of values, made one if they are many."""
-        if len(names) <= _MOST_FILES:
+        """Return files of values; those behind the last file of workers are made one if they are many."""
+        kept = max((place + 1 for place, name in enumerate(names) if not name.endswith(".json")), default=0)
+        own = names[kept:]
+        if len(own) <= _MOST_FILES:
             return names
-        parts = [json.loads(self.folder.read_bytes(name) or b"[]") for name in names]
-        name = f"{names[0].split('/')[0]}/all-{epoch}-{uuid.uuid4().hex[:12]}.json"
+        parts = [json.loads(self.folder.read_bytes(name) or b"[]") for name in own]
+        name = f"{own[0].split('/')[0]}/all-{epoch}-{uuid.uuid4().hex[:12]}.json"
         self.folder.write_bytes(name, json.dumps(join(parts)).encode())
-        return [name]
+        return [*names[:kept], name]
 
     def _check_token(self) -> None:
         stored = self.folder.read_json(MANIFEST)
@@ -152,10 +157,11 @@ class Manifests:
     def _write_values(self, epoch: int, codec: Codec) -> None:
         """Write the texts and records that are new since the last manifest."""
         symbols, records = len(codec.symbols), len(codec.records)
-        if symbols > self._symbols_known:
-            texts = codec.symbols.decode(np.arange(self._symbols_known, symbols))
-            name = f"symbols/{self._symbols_known}-{epoch}.json"
-            self.folder.write_bytes(name, json.dumps(texts).encode())
+        for first, last, file in _new_texts(codec, self._symbols_known):
+            name = f"symbols/{first}-{epoch}.json" if file is None else file
+            if file is None:
+                texts = codec.symbols.decode(np.arange(first, last))
+                self.folder.write_bytes(name, json.dumps(texts).encode())
             self._symbols.append(name)
         if records > self._records_known:
             widths, fields = codec.records.rows_from(self._records_known)
@@ -163,6 +169,21 @@ class Manifests:
             self.folder.write_bytes(name, json.dumps([widths.tolist(), fields.tolist()]).encode())
             self._records.append(name)
         self._symbols_known, self._records_known = symbols, records
+
+
+def _new_texts(codec: Codec, first: int) -> list[tuple[int, int, str | None]]:
+    """Return the codes of texts from one on, in ranges, each with the file of workers that has it or None."""
+    symbols = codec.symbols
+    if isinstance(symbols, FiledDictionary):
+        return symbols.ranges(first)
+    return [(first, len(symbols), None)] if len(symbols) > first else []
+
+
+def _text_files(codec: Codec) -> list[list[object]]:
+    """Return the files of workers that have texts."""
+    if not isinstance(codec.symbols, FiledDictionary):
+        return []
+    return [[file.name, file.part, file.count] for file in codec.symbols.files]
 
 
 def _join_lists(parts: list[Any]) -> list[Any]:
