@@ -1,7 +1,12 @@
-"""What an executor costs that is killed in an epoch of resident partners, on a cluster in processes."""
+"""What it costs when resident partners are lost in an epoch, on a cluster in processes.
+
+Executors are killed, Python workers are killed, and Python workers are stopped so that they give no sign.
+"""
 
 import argparse
 import json
+import os
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -19,6 +24,8 @@ path(x, y) :- edge(x, y).
 path(x, z) :- path(x, y), path(y, z).
 """
 _CHAIN: Final = 100
+_KINDS: Final = ("executor", "worker", "frozen worker")
+_SILENCE_SECONDS: Final = 10.0
 
 
 def run_recovery(options: argparse.Namespace) -> int:
@@ -32,25 +39,28 @@ def run_recovery(options: argparse.Namespace) -> int:
     size = chains * _CHAIN * (_CHAIN + 1) // 2
     # A chain has one more vertex than edges; those up to the cut do not reach those behind it.
     cut = len(middle) * (_CHAIN // 2 + 1) * (_CHAIN - _CHAIN // 2)
-    found: list[dict[str, float]] = []
+    found: list[dict[str, object]] = []
     with session(2, "local-cluster[2,1,4096]") as spark:
         parts = _Parts()
-        chosen = {"partners": 2, "driver_facts": 0, "resident": True}
+        chosen = {"partners": 2, "driver_facts": 0, "resident": True, "silence_seconds": _SILENCE_SECONDS}
         with tidelog.open(
             _PROGRAM, engine="spark", spark=spark, facts={"edge": edges}, spark_options=chosen
         ) as db:
             is_exact = len(db["path"]) == size
             for number in range(options.kills + 1):
                 parts.seconds.clear()
-                if number:
-                    threading.Timer(0.2 * number, _kill_executor, [number % 2]).start()
+                kind = _KINDS[(number - 1) % len(_KINDS)] if number else ""
+                killer = threading.Timer(0.3 * (number % 20), _harm, [kind, number // len(_KINDS)])
+                killer.start()
                 begun = time.perf_counter()
                 db.apply(delete={"edge": middle})
                 is_exact &= len(db["path"]) == size - cut
                 db.apply(insert={"edge": middle})
                 is_exact &= len(db["path"]) == size
-                seconds = {"two epochs": time.perf_counter() - begun, "kills": float(bool(number))}
-                found.append({name: round(each, 2) for name, each in {**seconds, **parts.seconds}.items()})
+                seconds = {"two epochs": time.perf_counter() - begun, **parts.seconds}
+                killer.join()
+                each = {"lost": kind, "load": round(os.getloadavg()[0], 1), "is exact": is_exact}
+                found.append({**each, **{name: round(part, 2) for name, part in seconds.items()}})
                 print(json.dumps(found[-1]), flush=True)
     print(f"{size:,} facts, {'exact' if is_exact else 'WRONG SIZES'}")
     if options.json is not None:
@@ -85,12 +95,27 @@ class _Parts:
         return run
 
 
-def _kill_executor(number: int) -> None:
+def _harm(kind: str, number: int) -> None:
+    """Kill an executor or a worker, or stop a worker; the number says which of several."""
+    if kind == "executor":
+        _choose(_processes("CoarseGrainedExecutorBackend"), number).kill()
+    elif kind:
+        # Workers are forked by daemons, and have the same command line.
+        daemons = _processes("pyspark.daemon")
+        workers = [each for each in daemons if each.parent() in daemons]
+        _choose(workers, number).send_signal(signal.SIGKILL if kind == "worker" else signal.SIGSTOP)
+
+
+def _processes(word: str) -> list[psutil.Process]:
     found = []
     for process in psutil.Process().children(recursive=True):
         try:
-            if "CoarseGrainedExecutorBackend" in " ".join(process.cmdline()):
+            if word in " ".join(process.cmdline()):
                 found.append(process)
         except psutil.Error:
             continue  # one that was killed before
-    sorted(found, key=lambda process: process.create_time())[number % len(found)].kill()
+    return found
+
+
+def _choose(processes: list[psutil.Process], number: int) -> psutil.Process:
+    return sorted(processes, key=lambda process: process.create_time())[number % len(processes)]

@@ -44,8 +44,8 @@ def facts(size: int = 600) -> dict[str, list[tuple[int, int]]]:
     return {"Assign": assign, "Dereference": [(n, n + 9) for n in range(0, size, 4)]}
 
 
-def start():
-    """Return a session with two executors of one core each."""
+def start(**more: str):
+    """Return a session with two executors of one core each; more settings, with `_` for `.`."""
     from pyspark.sql import SparkSession
 
     from tidelog.engine.spark.slots import slots
@@ -61,6 +61,7 @@ def start():
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.scheduler.barrier.maxConcurrentTasksCheck.interval": "1s",
+        **{name.replace("_", "."): value for name, value in more.items()},
     }
     builder = SparkSession.builder.master("local-cluster[2,1,1024]").appName("tidelog failures")
     for name, value in settings.items():
@@ -68,7 +69,7 @@ def start():
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("OFF")
     until = time.monotonic() + 240
-    while slots(spark) < 2 and time.monotonic() < until:
+    while slots(spark) < 2 and time.monotonic() < until and not more:
         time.sleep(0.2)
     tell(scenario="started", slots=slots(spark))
     return spark
@@ -184,6 +185,27 @@ def epochs(spark, folder: Path, counter: _Warnings) -> None:
             tell(scenario=f"epoch {number}", sizes=sizes, counts=counts, lost=counter.lost, epoch=db.epoch)
 
 
+def allocated_dynamically() -> None:
+    """Apply an epoch on residents for which Spark requests executors, and kill one; speculation is on too."""
+    import tidelog
+
+    spark = start(
+        spark_dynamicAllocation_enabled="true",
+        spark_dynamicAllocation_shuffleTracking_enabled="true",
+        spark_dynamicAllocation_maxExecutors="2",
+        spark_speculation="true",
+    )
+    given = facts(120)
+    options = {"partners": 2, "driver_facts": 0, "attempts": 4, "resident": True}
+    with tidelog.open(CSPA, engine="spark", spark=spark, facts=given, spark_options=options) as db:
+        places = [each.where.value for each in db.snapshot.engine.placements]
+        killed = kill_one()
+        db.apply(delete={"Assign": given["Assign"][:7]})
+        sizes = {n: len(db[n]) for n in ("ValueFlow", "ValueAlias", "MemoryAlias")}
+        tell(scenario="dynamic", sizes=sizes, places=places, killed=killed)
+    spark.stop()
+
+
 def die_in_a_commit(spark, folder: Path) -> None:
     """Apply an epoch, and be killed in the next one after partners wrote their files."""
     import tidelog
@@ -216,4 +238,8 @@ def main(folder: Path) -> None:
 
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1]))
-    main(Path(sys.argv[1]))
+    if sys.argv[1] == "dynamic":
+        # A process of its own: Spark keeps settings from one session to the next.
+        allocated_dynamically()
+    else:
+        main(Path(sys.argv[1]))

@@ -32,15 +32,21 @@ def folder(tmp_path_factory):
 @pytest.fixture(scope="module")
 def told(folder):
     """Return what the process with real executors told of each scenario, before it killed itself."""
+    found = run_cluster(str(folder))
+    assert "driver" in found
+    return found
+
+
+def run_cluster(what):
+    """Return what a process with real executors told of each scenario."""
     if (reason := why_not()) is not None:
         pytest.skip(reason)
     script = Path(__file__).parents[2] / "support" / "spark_cluster.py"
     done = subprocess.run(
-        [sys.executable, str(script), str(folder)], capture_output=True, text=True, timeout=800, check=False
+        [sys.executable, str(script), what], capture_output=True, text=True, timeout=800, check=False
     )
     lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
-    assert lines, done.stderr[-3000:]
-    assert lines[-1]["scenario"] == "driver", done.stderr[-3000:]
+    assert len(lines) > 1, done.stderr[-3000:]
     return {line["scenario"]: line for line in lines}
 
 
@@ -85,6 +91,15 @@ def test_an_executor_killed_around_an_epoch(told, number):
 def test_epochs_lost_executors(told):
     """The executors were really lost, not only meant to be."""
     assert sum(told[f"epoch {number}"]["lost"] for number in range(3)) >= 2
+
+
+def test_residents_under_dynamic_allocation():
+    """Spark requests the executors of residents, and replaces one that is killed."""
+    given = facts(120)
+    scenario = run_cluster("dynamic")["dynamic"]
+
+    assert (set(scenario["places"]), scenario["killed"]) == ({"partners"}, 1)
+    assert scenario["sizes"] == sizes_of(given["Assign"][7:], given["Dereference"])
 
 
 def test_a_driver_killed_in_a_commit(told, folder, spark):

@@ -271,14 +271,18 @@ def test_groups_that_read_each_other_go_on_from_their_manifest(spark, tmp_path):
 
 
 def test_sockets_are_refused_under_dynamic_allocation(spark, monkeypatch):
-    """Options that need barrier stages are refused at the start, where Spark would refuse the stages."""
+    """Options that Spark's settings rule out are refused at the start."""
     conf = type(spark.conf)
     get = conf.get
-    monkeypatch.setattr(
-        conf, "get", lambda self, key, *other: "true" if "dynamicAll" in key else get(self, key, *other)
-    )
-    for chosen in ({"resident": True}, {"exchange": "sockets"}):
-        with pytest.raises(TidelogError, match="Spark refuses under dynamic allocation"):
+    known = {"spark.dynamicAllocation.enabled": "true", "spark.dynamicAllocation.maxExecutors": "3"}
+    monkeypatch.setattr(conf, "get", lambda self, key, *other: known.get(key) or get(self, key, *other))
+    refused = {
+        "Spark refuses under dynamic allocation": {"exchange": "sockets"},
+        "resident=True needs a number of partners": {"resident": True},
+        "4 resident partners never get a slot each: Spark may request 3": {"resident": True, "partners": 4},
+    }
+    for message, chosen in refused.items():
+        with pytest.raises(TidelogError, match=message):
             tidelog.open(PATHS, engine="spark", spark=spark, spark_options=chosen)
 
 
@@ -304,7 +308,7 @@ def test_rules_and_facts_change_together_on_spark(spark):
 
 
 def test_a_store_of_a_session_on_spark_is_warned_of(spark, tmp_path):
-    """A store works on Spark, and the user is told that opening it evaluates everything again."""
+    """A store works on Spark, and the user is told that its facts go through the driver."""
     options = {"engine": "spark", "spark": spark, "store": tmp_path / "store"}
     with tidelog.open(PATHS, facts={"edge": [("a", "b")]}, **options) as db:
         db.apply(insert={"edge": [("b", "c")]})

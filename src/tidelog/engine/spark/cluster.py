@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 import weakref
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
     """Return why partners cannot run as one barrier stage, or None if they can."""
     if options.exchange == "shuffle":
         return "the shuffle was asked for"
-    if _allocates_dynamically(options.spark):
+    if allocates_dynamically(options.spark):
         return "Spark refuses barrier stages under dynamic allocation"
     if options.exchange == "sockets":
         # The user asked for it: Spark itself waits for slots, and reports if they do not become free.
@@ -31,7 +32,8 @@ def reason_against_barrier(options: SparkOptions, partners: int) -> str | None:
     return None
 
 
-def _allocates_dynamically(spark: object) -> bool:
+def allocates_dynamically(spark: object) -> bool:
+    """Say whether Spark requests and releases executors as tasks come and go."""
     conf: Any = spark.conf  # type: ignore[attr-defined]
     return str(conf.get("spark.dynamicAllocation.enabled", "false")).lower() == "true"
 
@@ -39,20 +41,51 @@ def _allocates_dynamically(spark: object) -> bool:
 def check_settings(options: SparkOptions) -> None:
     """Raise a diagnostic if the session's settings rule out what the options insist on.
 
-    Speculation is no such case: Spark never runs a task of a barrier stage twice, and the files of other
-    tasks have names of their own. An executor that is decommissioned is one that is lost.
+    Speculation is no such case: Spark never runs a task of a barrier stage twice, a resident that is started
+    twice waits until it is needed, and the files of other tasks have names of their own. An executor that is
+    decommissioned is one that is lost. Under dynamic allocation, slots appear when tasks wait for them.
     """
-    insisting = "exchange='sockets'" if options.exchange == "sockets" else "resident=True"
-    if (options.exchange == "sockets" or options.resident) and _allocates_dynamically(options.spark):
-        raise TidelogError(
-            [
-                Diagnostic(
-                    code="spark-dynamic-allocation",
-                    message=f"{insisting} needs barrier stages, which Spark refuses under dynamic allocation",
-                    hint="set spark.dynamicAllocation.enabled=false, or leave the option out",
-                )
-            ]
+    if allocates_dynamically(options.spark):
+        raise_if_any(_against_dynamic_allocation(options))
+
+
+def _against_dynamic_allocation(options: SparkOptions) -> Iterator[Diagnostic]:
+    code = "spark-dynamic-allocation"
+    if options.exchange == "sockets" and not options.resident:
+        yield Diagnostic(
+            code=code,
+            message="exchange='sockets' needs barrier stages, which Spark refuses under dynamic allocation",
+            hint="set spark.dynamicAllocation.enabled=false, or leave the option out",
         )
+    most = _most_slots(options.spark)
+    if options.resident and options.partners is None:
+        yield Diagnostic(
+            code=code,
+            message="resident=True needs a number of partners, because slots change under dynamic allocation",
+            hint="write partners=4, or set spark.dynamicAllocation.enabled=false",
+        )
+    elif options.resident and options.partners is not None and most is not None and options.partners > most:
+        yield Diagnostic(
+            code=code,
+            message=f"{options.partners} resident partners never get a slot each: Spark may request {most}",
+            hint="give fewer partners, or raise spark.dynamicAllocation.maxExecutors",
+        )
+
+
+def _most_slots(spark: object) -> int | None:
+    """Return how many slots dynamic allocation may request, or None if there is no limit."""
+    conf: Any = spark.conf  # type: ignore[attr-defined]
+    most, cores, each = (
+        str(conf.get(f"spark.{name}", default))
+        for name, default in (
+            ("dynamicAllocation.maxExecutors", ""),
+            ("executor.cores", "1"),
+            ("task.cpus", "1"),
+        )
+    )
+    if not (most.isdigit() and cores.isdigit() and each.isdigit()):
+        return None
+    return int(most) * (int(cores) // max(1, int(each)))
 
 
 def open_storage(options: SparkOptions, holder: object) -> Folder:

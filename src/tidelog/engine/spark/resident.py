@@ -125,21 +125,21 @@ class ResidentJob:
         Returns the partners that have nothing in memory now, because others may be lost meanwhile.
         Raises `LostError` if there are no new tasks: Spark gave the stage up, or has no slot.
         """
-        gone = set(lost)
+        replaced = set(lost)
         for partner, each in self._partners.items():
-            if partner not in gone and not self._invite(partner, each):
-                gone.add(partner)
-        for partner in gone:
+            if partner not in replaced and not self._invite(partner, each):
+                replaced.add(partner)
+        for partner in replaced:
             self._end_task(self._partners[partner])
-        self._admit(gone, f"were lost, and no others took their places ({_named(gone)})")
+        self._admit(replaced, f"were lost, and no others took their places ({_named(replaced)} gone)")
         introduce(self._partners)
         for partner, each in self._partners.items():
-            if partner not in gone:
+            if partner not in replaced:
                 try:
                     receive(each.connection)
                 except PartnerLostError:
                     continue  # the next request notices it
-        return frozenset(gone)
+        return frozenset(replaced)
 
     def _invite(self, partner: int, caller: Caller) -> bool:
         """Ask a partner to connect anew; say whether it told where it listens."""

@@ -7,7 +7,7 @@ from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Settings
-from tidelog.engine.spark.cluster import reason_against_barrier
+from tidelog.engine.spark.cluster import allocates_dynamically, reason_against_barrier
 from tidelog.engine.spark.job import BarrierJob, LostError, run_job, wait_for_slots
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
@@ -30,18 +30,23 @@ class PartnerPool:
 
     def __post_init__(self) -> None:
         self.groups: list[GroupSpec] = []
-        available = settled_slots(self.options.spark)
-        # Residents keep their slots, and other jobs need some as well.
-        default = max(1, available // 2) if self.options.resident else available
-        self.partners = self.options.partners or default
+        self.partners = self.options.partners or self._default_partners()
         self._resident: ResidentJob | None = None
         # The partners that have a group in memory.
         self._loaded: dict[int, frozenset[int]] = {}
         # The groups whose prices are the same at all partners, and that all have in memory.
         self._agreed: set[int] = set()
 
+    def _default_partners(self) -> int:
+        available = settled_slots(self.options.spark)
+        # Residents keep their slots, and other jobs need some as well.
+        return max(1, available // 2) if self.options.resident else available
+
     def reason_against(self) -> str | None:
         """Return why there can be no partners, or None if there can."""
+        if self.options.resident and allocates_dynamically(self.options.spark):
+            # Residents are an ordinary stage, for which Spark requests executors when it is submitted.
+            return None
         return reason_against_barrier(self.options, self.partners)
 
     def evaluate(self, group: int, request: Mapping[str, object]) -> list[Message]:
@@ -83,11 +88,11 @@ class PartnerPool:
         if self._resident is not None and lost.partners is not None:
             _LOGGER.warning("resident partners were lost (%s); others take their places", lost)
             try:
-                gone = self._resident.replace(lost.partners)
+                replaced = self._resident.replace(lost.partners)
             except LostError as again:
                 lost = again
             else:
-                self._loaded = {group: partners - gone for group, partners in self._loaded.items()}
+                self._loaded = {group: partners - replaced for group, partners in self._loaded.items()}
                 self._agreed = set()
                 return
         _LOGGER.warning("resident partners were lost (%s); all start again", lost)
