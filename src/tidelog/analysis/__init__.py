@@ -9,6 +9,7 @@ if TYPE_CHECKING:
     from tidelog.analysis.follow import Finding, Follow, FollowStep
     from tidelog.analysis.review import Review, ReviewedFinding, Reviewer, ReviewOptions, start_reviewer
     from tidelog.analysis.sarif import write_sarif
+    from tidelog.analysis.saved_follow import reopen_follow, save_follow, start_saved
     from tidelog.trees.git_history import GitHistory
 
 __all__ = [
@@ -23,7 +24,10 @@ __all__ = [
     "ReviewedFinding",
     "Reviewer",
     "find_fixes",
+    "reopen_follow",
+    "save_follow",
     "start_reviewer",
+    "start_saved",
     "write_sarif",
 ]
 
@@ -37,6 +41,7 @@ __getattr__ = lazily(
             ("Review", "ReviewOptions", "ReviewedFinding", "Reviewer", "start_reviewer"),
             "tidelog.analysis.review",
         ),
+        **dict.fromkeys(("reopen_follow", "save_follow", "start_saved"), "tidelog.analysis.saved_follow"),
         "write_sarif": "tidelog.analysis.sarif",
         "GitHistory": "tidelog.trees.git_history",
     },

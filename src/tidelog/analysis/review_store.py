@@ -14,6 +14,7 @@ from typing import Final
 
 from tidelog.analysis.follow import Follow
 from tidelog.analysis.review import Reviewer, start_reviewer
+from tidelog.analysis.saved_follow import digest_of_ids
 from tidelog.analysis.saved_forest import load_forest, save_forest
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
@@ -22,7 +23,6 @@ from tidelog.options import OpenOptions
 from tidelog.session.open import open_session
 from tidelog.syntax import parse
 from tidelog.syntax.find_source import find_source
-from tidelog.trees.forest import Forest
 from tidelog.trees.git_history import GitHistory
 from tidelog.version import own_version
 
@@ -94,7 +94,7 @@ class ReviewStore:
             "first": self._first,
             "steps": self._steps,
             "epoch": reviewer.follow.db.epoch,
-            "ids": _ids_digest(forest),
+            "ids": digest_of_ids(forest),
         }
         with Staging() as staging:
             staging.path_for(self.folder / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
@@ -116,7 +116,7 @@ class ReviewStore:
                     path: text for path, text in changes.items() if path.startswith(self._request.below)
                 }
                 forest = forest.update(chosen).forest if chosen else forest
-            if _ids_digest(forest) != about.get("ids"):
+            if digest_of_ids(forest) != about.get("ids"):
                 return None
             options = replace(self._request.options, facts=None, store=self.folder / _STATE)
             db = open_session(None, options=options)
@@ -167,12 +167,3 @@ class ReviewStore:
 
 def _digest(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
-
-
-def _ids_digest(forest: Forest) -> str:
-    """Return what tells the ids of two forests apart."""
-    digest = hashlib.sha256(str(forest.next_id).encode())
-    for path in sorted(forest.files):
-        digest.update(path.encode(errors="surrogatepass"))
-        digest.update(forest.files[path].ids.tobytes())
-    return digest.hexdigest()

@@ -25,7 +25,7 @@ _CODES_PER_ROW = 12
 _CODES_FLOOR = 1 << 16
 # Rows share keys too often for a direct index if there are so many per key.
 _ROWS_PER_KEY = 2
-_FEW_ROWS = 64
+_FEW_ROWS = 8
 
 
 class DirectIndex:

@@ -1,0 +1,74 @@
+"""An analysis in a folder, the facts in a store and the trees in a file, to go on without reading again."""
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from tidelog.analysis.follow import Follow
+from tidelog.analysis.saved_forest import load_forest, save_forest
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.io.staging import Staging
+from tidelog.session.open import open_session
+from tidelog.trees.forest import Forest
+
+_STATE: Final = "state"
+_FOREST: Final = "trees.npz"
+_ABOUT: Final = "follow.json"
+
+
+def start_saved(program: str | Path, forest: Forest, folder: Path | str, **options: Any) -> Follow:
+    """Return an analysis of a forest that is saved in a new folder; the options are those of `tidelog.open`.
+
+    Facts are kept in a store and follow every update; `save_follow` writes the trees, too.
+    """
+    follow = Follow(program, forest, store=Path(folder) / _STATE, **options)
+    save_follow(follow, folder)
+    return follow
+
+
+def save_follow(follow: Follow, folder: Path | str) -> None:
+    """Write the trees of an analysis that was started or reopened in a folder; its facts get a checkpoint."""
+    place = Path(folder)
+    follow.db.checkpoint()
+    save_forest(place / _FOREST, follow.forest)
+    about = {"epoch": follow.db.epoch, "ids": digest_of_ids(follow.forest)}
+    with Staging() as staging:
+        staging.path_for(place / _ABOUT).write_text(json.dumps(about), encoding="utf-8")
+
+
+def reopen_follow(folder: Path | str, **options: Any) -> Follow:
+    """Return the analysis of a folder as it was saved last; nothing is parsed or evaluated.
+
+    The program is in the store; options that say how to evaluate may be given.
+    """
+    place = Path(folder)
+    try:
+        about = json.loads((place / _ABOUT).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        about = None
+    if not isinstance(about, dict):
+        raise TidelogError([_refused("no-store", place, "it is not an analysis that was saved")])
+    forest = load_forest(place / _FOREST)
+    if forest is None or digest_of_ids(forest) != about.get("ids"):
+        raise TidelogError([_refused("store-differs", place, "its trees are missing, or of another version")])
+    db = open_session(None, store=place / _STATE, **options)
+    if db.epoch != about.get("epoch"):
+        db.close()
+        why = f"its facts are of epoch {db.epoch}, its trees of epoch {about.get('epoch')}"
+        raise TidelogError([_refused("store-differs", place, why)])
+    return Follow.resumed(db, forest)
+
+
+def digest_of_ids(forest: Forest) -> str:
+    """Return what tells the ids of two forests apart."""
+    digest = hashlib.sha256(str(forest.next_id).encode())
+    for path in sorted(forest.files):
+        digest.update(path.encode(errors="surrogatepass"))
+        digest.update(forest.files[path].ids.tobytes())
+    return digest.hexdigest()
+
+
+def _refused(code: str, folder: Path, why: str) -> Diagnostic:
+    hint = "start the analysis again, with `start_saved` in another folder, and save it after its last update"
+    return Diagnostic(code=code, message=f"`{folder}` cannot be reopened: {why}", hint=hint)
