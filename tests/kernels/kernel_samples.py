@@ -22,7 +22,16 @@ from unittest import mock
 import numpy as np
 
 import tidelog
-from tidelog.engine.local import aggregates, choose, key_scan, marked, small, statistics, stratum
+from tidelog.engine.local import (
+    aggregates,
+    choose,
+    key_scan,
+    marked,
+    runnable_rules,
+    small,
+    statistics,
+    stratum,
+)
 from tidelog.engine.local.library_kernels import call_for_numbers, call_for_texts
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.engine.spark import kernels as spark_kernels
@@ -52,7 +61,7 @@ _MANY: Final = (
     (ordered, "_SHORT_TAIL", 1),
     (paths, "_FEW_ARCS", 1),
     (statistics, "_ROWS_TO_SAMPLE", 1),
-    (stratum, "_MATCHES_FOR_SIEVE", 0),
+    (runnable_rules, "_MATCHES_FOR_SIEVE", 0),
     (stratum, "_PLAN_AGAIN_ROWS", 8),
 )
 _PACKED: Final = ((packed, "_SMALLEST_ROWS", 8),)

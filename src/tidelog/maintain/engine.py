@@ -24,8 +24,8 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
+from tidelog.engine.local.runnable_rules import RunContext
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
-from tidelog.engine.local.stratum import RunContext
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from support.programs import build, outcome_of, run
 from support.strategies import RandomProgram, dense_programs, programs
-from tidelog.engine.local import key_scan, sieve, stratum, workers
+from tidelog.engine.local import key_scan, runnable_rules, sieve, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.plan import for_evaluation, plan_stratum
 from tidelog.plan.operators import Choose, IndexJoin, ScanView, View, all_operators
@@ -43,7 +43,7 @@ def eager() -> pytest.MonkeyPatch:
     patch = pytest.MonkeyPatch()
     patch.setattr(key_scan, "_LEAST_FACTS", 1)
     patch.setattr(key_scan, "_FACTS_PER_KEY", 0)
-    patch.setattr(stratum, "_MATCHES_FOR_SIEVE", 0)
+    patch.setattr(runnable_rules, "_MATCHES_FOR_SIEVE", 0)
     patch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
     patch.setattr(workers, "_SMALLEST_MORSEL", 2)
     patch.setattr("tidelog.storage.relation._SMALLEST", 1)

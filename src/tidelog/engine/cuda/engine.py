@@ -18,8 +18,8 @@ from tidelog.engine.cuda.run import DeviceRun
 from tidelog.engine.cuda.source import write_source
 from tidelog.engine.cuda.statistics import DeviceStatistics
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.runnable_rules import RunContext
 from tidelog.engine.local.state import fits_narrow
-from tidelog.engine.local.stratum import RunContext
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import Codes, Observer, RunStatistics, Settings, StratumStatistics, UserFunctions

@@ -15,9 +15,10 @@ from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.local.evaluated import Evaluated
 from tidelog.engine.local.expressions import Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
+from tidelog.engine.local.runnable_rules import RunContext
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.local.stratum import RunContext, StratumRun
+from tidelog.engine.local.stratum import StratumRun
 from tidelog.engine.local.workers import Workers
 from tidelog.engine.numbering import CountedRule, Numbering
 from tidelog.engine.protocol import (

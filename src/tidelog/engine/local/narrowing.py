@@ -14,7 +14,7 @@ from tidelog.plan.flatten import flatten_rule
 from tidelog.program.nodes import Stratum
 
 if TYPE_CHECKING:
-    from tidelog.engine.local.stratum import RunContext
+    from tidelog.engine.local.runnable_rules import RunContext
 
 Rows = npt.NDArray[np.int64]
 

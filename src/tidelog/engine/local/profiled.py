@@ -4,7 +4,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
-from tidelog.engine.local.stratum import RunContext, RunnableRule, StratumRun
+from tidelog.engine.local.runnable_rules import RunContext, RunnableRule
+from tidelog.engine.local.stratum import StratumRun
 from tidelog.engine.profile.record import CheaperOrder, IndexProfile, Tally, is_wasteful
 from tidelog.engine.profile.recorder import ProfileRecorder
 from tidelog.engine.protocol import Observer, StratumStatistics

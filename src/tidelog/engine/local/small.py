@@ -9,7 +9,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.program.nodes import Stratum
 
 if TYPE_CHECKING:
-    from tidelog.engine.local.stratum import RunContext
+    from tidelog.engine.local.runnable_rules import RunContext
 
 # An iteration of so few rows is small.
 _FEW_ROWS = 64
