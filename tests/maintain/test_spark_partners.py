@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.programs import build, insert
+from support.epochs_oracle import annotations_by_force
+from support.programs import build, insert, read
 from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.expressions import Expressions
@@ -20,6 +21,7 @@ from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import PartnerLostError, between_threads
 from tidelog.values import Codec
+from tidelog.values.functors import canonical_value
 
 LIMIT = Settings(jobs=1, iteration_limit=500)
 
@@ -28,14 +30,31 @@ def check(program: RandomProgram, partners: int, *, counting: bool) -> None:
     """Run every stratum that partners can run on partners, and compare with the local engine."""
     built = split_rules(build(program.text))
     codec = Codec(built.types)
-    local = LocalEngine(built, codec, LIMIT, {}, counting=counting)
+    local = LocalEngine(built, codec, LIMIT, {}, annotated=counting)
     for name, facts in program.inputs.items():
         insert(local, built.relations[name], codec, facts)
     given = {name: local._state.relations[name].live_rows().copy() for name in built.relations}
     local.evaluate(SilentObserver())
+    if counting:
+        count_by_force(local, built, codec, program.inputs)
     for stratum in built.strata:
         if reason_for_driver(stratum, built) is None and stratum.rules:
             check_stratum(stratum, built, codec, local=local._state, given=given, partners=partners)
+
+
+def count_by_force(local, built, codec, inputs) -> None:
+    """Write the number of derivations of every fact, which evaluation alone does not count."""
+    relations = {name: read(local, relation, codec) for name, relation in built.relations.items()}
+    given = {name: [tuple(map(canonical_value, fact)) for fact in facts] for name, facts in inputs.items()}
+    for name, of_facts in annotations_by_force(built, given, relations).items():
+        stored, columns = local._state.relations[name], built.relations[name].columns
+        rows = stored.rows[: stored.count].T
+        values = [
+            map(canonical_value, codec.decode_column(codes, each.type))
+            for codes, each in zip(rows, columns, strict=True)
+        ]
+        facts = zip(*values, strict=True) if columns else [()] * stored.count
+        stored.counts[: stored.count] = [of_facts[fact].count for fact in facts]
 
 
 def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None):
@@ -46,7 +65,7 @@ def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None
     width = dtype or local.dtype
 
     def work(wire):
-        state = LocalState(program, counting=local.counting, dtype=width)
+        state = LocalState(program, counting=local.annotated, dtype=width)
         for name, relation in local.relations.items():
             rows = (given[name] if name in stratum.relations else relation.live_rows()).astype(width)
             route = routes.relations.get(name) or routes.outside.get(name)

@@ -8,6 +8,8 @@ from support.code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from support.kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import (
+    TO_COUNT,
+    UNCOUNTED,
     first_touched,
     lose_derivations,
     relax,
@@ -42,18 +44,23 @@ def test_located_rows_have_one_number_each(rows, more, dtype):
 
 
 @oracle_of(lose_derivations)
-@given(counts=st.lists(st.integers(1, 4), min_size=ROWS, max_size=ROWS), data=st.data())
-def test_rows_without_derivations_are_reported(counts, data):
-    """A row is reported when its last derivation is lost."""
-    pool = [row for row, count in enumerate(counts) for _ in range(count)]
+@given(
+    counts=st.lists(st.integers(0, 4), min_size=ROWS, max_size=ROWS),
+    levels=levels_of_rows,
+    data=st.data(),
+)
+def test_rows_without_derivations_are_reported(counts, levels, data):
+    """A row is reported once: when its last derivation is lost, or the first of one that was not counted."""
+    pool = [row for row, count in enumerate(counts) for _ in range(count or (1 if levels[row] == 0 else 3))]
     lost = data.draw(st.permutations(pool))[: data.draw(st.integers(0, len(pool)))]
-    array, exhausted = int32s(counts), int64s([-1] * len(lost))
+    array, waiting = int32s(counts), int64s([-1] * len(lost))
 
-    found = lose_derivations(array, int64s(lost), exhausted)
+    found = lose_derivations(array, int32s(levels), int64s(lost), waiting)
 
-    left = [count - lost.count(row) for row, count in enumerate(counts)]
-    assert array.tolist() == left
-    assert sorted(exhausted[:found]) == [row for row in range(ROWS) if left[row] == 0]
+    for row, count in enumerate(counts):
+        uncounted = TO_COUNT if levels[row] > 0 and row in lost else UNCOUNTED
+        assert array[row] == (count - lost.count(row) if count else uncounted)
+    assert sorted(waiting[:found]) == [row for row in range(ROWS) if row in lost and array[row] <= 0]
 
 
 @oracle_of(relax)
@@ -64,6 +71,7 @@ def test_rows_without_derivations_are_reported(counts, data):
 def test_relaxing_keeps_the_smallest_level_and_its_derivations(levels, offers):
     """A smaller level waits with its count, an equal one adds to the one that counts, others are lost."""
     counts, tentative, tentative_counts = int32s([1] * ROWS), int32s([0] * ROWS), int32s([0] * ROWS)
+    counts[-1] = UNCOUNTED
     improved = int64s([-1] * len(offers))
 
     found = relax(
@@ -85,7 +93,7 @@ def test_relaxing_keeps_the_smallest_level_and_its_derivations(levels, offers):
                 len(levels_offered),
             )
         ]
-        assert counts[row] == 1 + before.count(level)
+        assert counts[row] == (1 + before.count(level) if row < ROWS - 1 else UNCOUNTED)
     smaller = {row for row, level in enumerate(levels) if any(o == row and la < level for o, la in offers)}
     assert set(improved[:found].tolist()) == smaller
 

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 from hypothesis import assume
 
-from support.epochs_oracle import Annotation, Annotations, annotations_by_force, has_annotations
+from support.epochs_oracle import (
+    NOT_COUNTED,
+    Annotation,
+    Annotations,
+    annotations_by_force,
+    has_annotations,
+)
 from support.programs import Relations, build, insert, not_yet, read, run_program
 from tidelog.engine.epoch import (
     Action,
@@ -177,7 +183,7 @@ class Maintained:
         }
 
     def annotations(self) -> Annotations:
-        """Return the annotations of every fact, as exported."""
+        """Return the annotations of every fact, as exported; counts that are not known equal any."""
         state = self.engine.export_state().relations
         assert state.keys() == self.program.relations.keys()
         annotations: Annotations = {}
@@ -187,7 +193,7 @@ class Maintained:
             facts = self._decode(relation, exported.columns, length)
             per_fact = zip(exported.levels, exported.counts, exported.is_input, strict=True)
             annotations[name] = {
-                fact: Annotation(int(level), int(count), bool(is_input))
+                fact: Annotation(int(level), int(count) or NOT_COUNTED, bool(is_input))
                 for fact, (level, count, is_input) in zip(facts, per_fact, strict=True)
             }
             assert len(annotations[name]) == length, f"{name} is exported with a fact twice"

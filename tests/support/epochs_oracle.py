@@ -17,6 +17,18 @@ from tidelog.program.walk_nodes import aggregates_in, counts, relations_read
 from tidelog.values import Codec, Fact, NoValueError
 
 
+class _AnyCount(int):
+    """The count of a fact that was not counted yet: equal to whatever it would be."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, int)
+
+    __hash__ = int.__hash__
+
+
+NOT_COUNTED = _AnyCount()
+
+
 class Annotation(NamedTuple):
     """The iteration in which a fact first holds, its derivations there, and whether it is given."""
 

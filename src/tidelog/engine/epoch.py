@@ -101,7 +101,8 @@ class RelationState:
     """Everything known about one relation: facts with their annotations.
 
     `levels` is the iteration in which a fact first holds, `counts` the number of derivations in
-    that iteration, `is_input` says which facts are input facts (those have level 0, count 1).
+    that iteration, 0 if they were not counted yet; `is_input` says which facts are input facts (those have
+    level 0, count 1).
     """
 
     columns: Sequence[Codes]

@@ -52,6 +52,7 @@ from tidelog.maintain.timeline_keeper import TimelineKeeper
 from tidelog.maintain.work import stratum_work
 from tidelog.plan.lattice_arcs import name_arcs
 from tidelog.program.nodes import Program, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
@@ -78,13 +79,15 @@ class LocalMaintainedEngine(LocalEngine):
         functions: UserFunctions,
         numbering: Numbering | None = None,
     ) -> None:
-        super().__init__(program, codec, settings, functions, numbering, counting=True)
+        super().__init__(program, codec, settings, functions, numbering, annotated=True)
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions)
         self.paths = PathKeeper(self._state)
         self.timelines = TimelineKeeper(self._arc_plans, self._state, codec, functions)
         self.inputs = InputFacts(self._program, self._state)
         # While this is true an epoch of other rules ends before it is committed.
         self._is_trial = False
+        # While this is true somebody looks at the rows of an epoch before it is undone.
+        self._is_looked_at = False
         self._start_maintenance([Learned() for _ in self._program.strata])
 
     def _adopt_program(self, program: Program) -> None:
@@ -138,7 +141,10 @@ class LocalMaintainedEngine(LocalEngine):
                 observer.iteration_finished(number, found.iterations, found.facts, self._state.size())
                 self._check_memory()
                 return found
-        return super()._run_once(number, stratum, context, observer)
+        statistics = super()._run_once(number, stratum, context, observer)
+        for name in stratum.relations:
+            self._state.relations[name].end_evaluation()
+        return statistics
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""
@@ -178,6 +184,7 @@ class LocalMaintainedEngine(LocalEngine):
         self.make_room(_codes_of(changes))
         inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
         self._mark = self.numbering.mark()
+        self._is_looked_at = True
         try:
             try:
                 found, reports = self._maintainer.run(inputs, settings)
@@ -188,6 +195,7 @@ class LocalMaintainedEngine(LocalEngine):
                 found, reports = self._maintainer.run(inputs, settings)
             yield self._result(found, reports)
         finally:
+            self._is_looked_at = False
             self._go_back()
 
     def make_room(self, codes: Sequence[Codes]) -> None:
@@ -289,10 +297,17 @@ class LocalMaintainedEngine(LocalEngine):
             with self._run_context() as context:
                 return self._run_once(number, stratum, context, SilentObserver())
 
+        unread = () if self._is_looked_at else self._unread_after(number)
         changes, statistics = self._recomputed.evaluate(
-            stratum, lambda name: self.inputs.rows(name, inputs.get(name, NO_DELTA)), earlier, run
+            stratum, lambda name: self.inputs.rows(name, inputs.get(name, NO_DELTA)), earlier, run, unread
         )
         return changes, stratum_work(statistics)
+
+    def _unread_after(self, number: int) -> frozenset[str]:
+        """Return the relations of a stratum that no later one reads."""
+        strata = self._program.strata
+        read = frozenset[str]().union(*(earlier_relations(each) for each in strata[number + 1 :]))
+        return frozenset(strata[number].relations) - read
 
     def _run_paths(self, stratum: Stratum, context: RunContext) -> PathStratum | None:
         """Evaluate a stratum that is a graph, and keep the graph."""
@@ -375,7 +390,7 @@ class LocalMaintainedEngine(LocalEngine):
         """Switch to a program and keep the stored relations that both programs declare alike."""
         old_program, old_state = self._program, self._state
         self._adopt_program(program)
-        self._state = LocalState(self._program, counting=True, dtype=old_state.dtype)
+        self._state = LocalState(self._program, annotated=True, dtype=old_state.dtype)
         for name, relation in self._program.relations.items():
             if name in old_program.relations and old_program.relations[name].columns == relation.columns:
                 self._state.relations[name] = old_state.relations[name]
@@ -398,7 +413,8 @@ class LocalMaintainedEngine(LocalEngine):
             numbers = np.flatnonzero(stored.levels[: stored.count] != ABSENT)
             levels = stored.levels[numbers]
             columns = self._columns_of(name, numbers)
-            exported = RelationState(columns, levels, stored.counts[numbers], levels == 0)
+            counts = np.where(levels == 0, 1, stored.counts[numbers])
+            exported = RelationState(columns, levels, counts, levels == 0)
             relations[name] = self.inputs.exported(name, exported)
         return EngineState(relations, self._maintainer.work(), self.numbering.export())
 

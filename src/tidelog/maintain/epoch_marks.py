@@ -49,11 +49,11 @@ class EpochMarks:
             self._journal.append((rows, self.relation.counts[rows]))
 
     def lose(self, numbers: Int64s) -> Int64s:
-        """Take one derivation from each row; return the rows that have none left."""
+        """Take one derivation from each row; return those that have none left, or were not counted yet."""
         self.touch(numbers)
-        exhausted = np.empty(numbers.size, np.int64)
-        found = lose_derivations(self.relation.counts, numbers, exhausted)
-        return exhausted[:found]
+        waiting = np.empty(numbers.size, np.int64)
+        found = lose_derivations(self.relation.counts, self.relation.levels, numbers, waiting)
+        return waiting[:found]
 
     def offer(self, numbers: Int64s, levels: Int32s) -> Int64s:
         """Offer levels to rows; return the rows whose tentative level became smaller."""

@@ -2,19 +2,22 @@
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.local.derive import LocalDerivations
+from tidelog.engine.local.steps import Sink
 from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask
 from tidelog.maintain.prices import Budget
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
+from tidelog.storage import StoredRelation
+from tidelog.storage.annotations import TO_COUNT
 from tidelog.storage.judge_row import AFFECTED, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
@@ -95,11 +98,14 @@ class Heads:
 
     Those of partners and of the strategies in `maintain.strategies` inherit from it. Rows are the contents
     of heads, numbers those of rows that are kept here. `check_level` raises when the levels grow too high.
+    `rules` are those of both epochs: by them, facts that were not counted yet are counted when one of their
+    derivations is lost.
     """
 
     judge: EpochJudge
     meter: WorkMeter
     check_level: Callable[[int], None]
+    rules: Sequence[FlatRule]
 
     # Whether a derived fact that is affected may have derivations left by any rule.
     asks_every_rule = False
@@ -138,7 +144,7 @@ class Heads:
         self._take_one(name, numbers[self.judge.relations[name].levels[numbers] == levels])
 
     def _take_one(self, name: str, numbers: Int64s) -> None:
-        """Take a tight derivation from each row; rows without any left wait to be affected."""
+        """Take a tight derivation from each row; rows without any left, or not counted yet, have to wait."""
         if numbers.size:
             marks = self.judge.marks[name]
             self.losing.put(name, marks.lose(numbers), marks.relation.levels)
@@ -162,9 +168,35 @@ class Heads:
         rows: Int64s = numbers[self.judge.marks[name].status[numbers] == UNTOUCHED]
         return rows
 
-    def without_proof(self, name: str, numbers: Int64s) -> Int64s:  # noqa: ARG002 - for strategies
-        """Return the rows that are affected: all of them, since their counts are exact."""
-        return numbers
+    def without_proof(self, name: str, numbers: Int64s) -> Int64s:
+        """Return the rows that are affected: all of them, unless they still have to be counted."""
+        is_known = self.judge.relations[name].counts[numbers] != TO_COUNT
+        if is_known.all():
+            return numbers
+        return np.concatenate([numbers[is_known], self.without_derivation(name, numbers[~is_known])])
+
+    def without_derivation(self, name: str, numbers: Int64s) -> Int64s:
+        """Count the tight derivations that derived rows still have; return the rows without any.
+
+        All facts of lower levels that are affected must be known.
+        """
+        relation = self.judge.relations[name]
+        relation.counts[numbers] = 0
+        for rule in self.rules:
+            if rule.relation == name and numbers.size:
+                self.meter.derivations.backward(rule, numbers, self._counting(rule, relation))
+        exhausted: Int64s = numbers[relation.counts[numbers] == 0]
+        return exhausted
+
+    def _counting(self, rule: FlatRule, head: StoredRelation) -> Sink:
+        """Return the sink that counts the tight derivations that the epoch leaves standing."""
+
+        def sink(batch: CodeArray) -> None:
+            keep, levels = self.judge.standing(rule, batch, 1, self.claim(rule, batch, 1))
+            numbers = batch[keep, 0].astype(np.int64)
+            np.add.at(head.counts, numbers[head.levels[numbers] == levels], 1)
+
+        return sink
 
     # --- what is offered --------------------------------------------------------------------------
 

@@ -65,6 +65,7 @@ class InputFacts:
             deleted_numbers = stored.find(self._packed(change.deleted, stored.arity))
         if len(change.inserted[0]):
             inserted_numbers = stored.locate(self._packed(change.inserted, stored.arity))
+        assert (deleted_numbers >= 0).all(), "only facts are deleted"
         assert (stored.levels[deleted_numbers] == 0).all(), "only input facts are deleted"
         return RowDelta(inserted_numbers, deleted_numbers)
 

@@ -1,7 +1,7 @@
 """What a change of rules does to a stratum whose relations stay."""
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, flatten_rule
@@ -20,6 +20,11 @@ class RuleChange:
         """Return the relations of earlier strata that the deleted rules read."""
         read = {literal.relation for rule in self.deleted for literal in rule.literals}
         return frozenset(read.difference(stratum))
+
+    def kept(self, rules: Sequence[FlatRule]) -> Sequence[FlatRule]:
+        """Return those of the rules of the new epoch that the old one had too."""
+        inserted = {rule.id for rule in self.inserted}
+        return [rule for rule in rules if rule.id not in inserted] if inserted else rules
 
     def __str__(self) -> str:
         counts = ((len(self.inserted), "inserted"), (len(self.deleted), "deleted"))

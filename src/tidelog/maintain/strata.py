@@ -51,6 +51,13 @@ if TYPE_CHECKING:
     from tidelog.maintain.engine import LocalMaintainedEngine
 
 Changes = Mapping[str, RowDelta]
+# What all heads are made of.
+HeadParts = tuple[EpochJudge, WorkMeter, Callable[[int], None], Sequence[FlatRule]]
+_HEADS = {
+    Strategy.DRED: DredHeads,
+    Strategy.DRED_COUNTERS: DredCounterHeads,
+    Strategy.BACKWARD_FORWARD: BackwardForwardHeads,
+}
 # A trace is for small changes: it costs most where much of a join changes.
 _LARGEST_TRACED_SHARE = 0.03
 
@@ -242,7 +249,9 @@ class PlainStratum(KeptStratum):
         marks = {name: self.marks_of(name) for name in self.stratum.relations}
         judge = EpochJudge(self.engine.relations, marks, earlier)
         meter = WorkMeter(self.engine.derivations, decision.budget, steps)
-        heads = self._heads(decision.strategy, judge, meter, dense)
+        check_level = partial(self.engine.check_level, self.stratum)
+        kept = decision.rules.kept(self.rules)
+        heads = self._heads(decision.strategy, (judge, meter, check_level, kept), dense)
         parts = (self.rules, judge, self.engine.derivations, heads, decision.rules)
         sweeps = Sweeps(*parts) if traces is None else TracedSweeps(*parts, traces=traces)
         try:
@@ -269,21 +278,12 @@ class PlainStratum(KeptStratum):
     def _versions(self) -> list[int]:
         return [self.engine.relations[name].version for name in self.stratum.relations]
 
-    def _heads(
-        self,
-        strategy: Strategy,
-        judge: EpochJudge,
-        meter: WorkMeter,
-        dense: Mapping[str, IterationCounts] | None,
-    ) -> Heads:
+    @staticmethod
+    def _heads(strategy: Strategy, parts: HeadParts, dense: Mapping[str, IterationCounts] | None) -> Heads:
         """Return the heads that a strategy keeps."""
-        check_level = partial(self.engine.check_level, self.stratum)
         if dense is not None:
-            return CountingHeads(judge, meter, check_level, dense)
-        if strategy is Strategy.BACKWARD_FORWARD:
-            return BackwardForwardHeads(judge, meter, check_level, self.rules)
-        kinds = {Strategy.DRED: DredHeads, Strategy.DRED_COUNTERS: DredCounterHeads}
-        return kinds.get(strategy, Heads)(judge, meter, check_level)
+            return CountingHeads(*parts, dense)
+        return _HEADS.get(strategy, Heads)(*parts)
 
 
 class GroupStratum(KeptStratum):

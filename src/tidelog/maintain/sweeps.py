@@ -57,8 +57,7 @@ class Sweeps:
     def __post_init__(self) -> None:
         # Held by whoever lets heads take derivations, or counts them.
         self._taking = Lock()
-        inserted = {rule.id for rule in self.rule_change.inserted}
-        self.kept = [rule for rule in self.rules if rule.id not in inserted]
+        self.kept = self.rule_change.kept(self.rules)
 
     def run(self, inputs: Mapping[str, RowDelta]) -> dict[str, RowDelta]:
         """Advance the stratum to the new epoch and return what changed.

@@ -2,21 +2,34 @@
 
 import numpy as np
 
-from tidelog.storage.kernel import Bools, Int32s, Int64s, kernel
+from tidelog.storage.kernel import Bools, Int32s, Int64s, Integer, inlined, kernel
 
 # The level of a row that is not a fact now.
 ABSENT = np.int32(2**31 - 1)
+# The count of a fact that was not counted yet (that of an input fact is one), and of one that has lost a
+# derivation since, and waits to be counted.
+UNCOUNTED = 0
+TO_COUNT = -1
+
+
+@inlined
+def count_after_loss(count: Integer, level: Integer) -> Integer:
+    """Return the count of a fact that loses a derivation; where it is 0 or less the fact has to wait."""
+    if count > 0:
+        return count - 1
+    return np.int64(UNCOUNTED if level == 0 else TO_COUNT)
 
 
 @kernel
-def lose_derivations(counts: Int32s, numbers: Int64s, exhausted: Int64s) -> int:
-    """Take one derivation from each row and write the rows that have none left; return how many."""
+def lose_derivations(counts: Int32s, levels: Int32s, numbers: Int64s, waiting: Int64s) -> int:
+    """Take one derivation from each row and write those without any left, or not counted; return how many."""
     found = 0
     for position in range(numbers.shape[0]):
         row = numbers[position]
-        counts[row] -= 1
-        if counts[row] == 0:
-            exhausted[found] = row
+        count = np.int64(counts[row])
+        counts[row] = count_after_loss(count, np.int64(levels[row]))
+        if counts[row] <= 0 and count != TO_COUNT:
+            waiting[found] = row
             found += 1
     return found
 
@@ -46,7 +59,7 @@ def relax(
         elif level == current:
             if waiting != 0:
                 tentative_counts[row] += 1
-            else:
+            elif counts[row] != UNCOUNTED:
                 counts[row] += 1
     return found
 

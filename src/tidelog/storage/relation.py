@@ -28,7 +28,7 @@ from tidelog.storage.trie import Trie
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
 _SMALLEST = 64
-_ANNOTATIONS = ("counts", "levels", "previous")
+_ANNOTATIONS = ("levels", "previous")
 _VERSIONS = count()
 # An index by the columns of its key, an ordered one by those and the column that orders it.
 IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
@@ -78,6 +78,8 @@ class StoredRelation:
         self.needs_numbers = True
         self._may_use_pairs = True
         self.alive: Bools = NO_BYTES
+        # Whether insertion counts derivations; rows are annotated all the same.
+        self.counts_derivations = counting
         self.counts: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.levels: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.previous: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
@@ -89,6 +91,8 @@ class StoredRelation:
         # Those that somebody reads who knows nothing else.
         self._kept_postings: set[tuple[int, ...]] = set()
         self._numbers_entries = counting
+        # The keys of indexes that an evaluation used and that were dropped after it.
+        self._keys_joined: set[IndexName] = set()
         self._is_trimmed = False
         self.tries: dict[tuple[int, ...], Trie] = {}
         self.shared = np.zeros(1, np.int64)
@@ -184,6 +188,12 @@ class StoredRelation:
             capacity = roomy(needed, self.held.shape[0], self.arity * self.held.itemsize)
             names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
             enlarge(self, names, capacity, self.count)
+            if self.counts.size:
+                # Few rows are counted, far apart, unless insertion counts them all.
+                counted = np.flatnonzero(self.counts[: self.count])
+                counts = zeros((capacity,), self.counts.dtype, is_sparse=not self.counts_derivations)
+                counts[counted] = self.counts[counted]
+                self.counts = counts
             self.held = enlarged(self.held, capacity, self.count, self.dropped)
 
     def complete_membership(self) -> None:
@@ -201,7 +211,7 @@ class StoredRelation:
         """Double the slots, or switch to presence alone where it is smaller or faster."""
         if self.needs_numbers:
             self.require_numbers()
-        elif not self.counts.size and not self.alive.size:
+        elif not self.counts_derivations and not self.alive.size:
             if self._use(self._pairs(needed, share) or self._packed(needed, share)):
                 return
             if self._presence is not None:
@@ -279,6 +289,12 @@ class StoredRelation:
         self.count = needed
         self._slots, self._presence = np.empty(0, np.uint64), None
 
+    def put_aside(self, rows: CodeArray) -> Int64s:
+        """Write rows behind all others, until more are inserted, and return numbers that lead to them."""
+        self._enlarge_rows(self.count + len(rows))
+        self.held[self.count : self.count + len(rows)] = rows
+        return np.arange(self.count, self.count + len(rows))
+
     def admit(self, outside: CodeArray, share: Share = by_one_thread) -> None:
         """Make membership take candidates, the first of which lies outside the present one."""
         self._may_use_pairs = False
@@ -299,6 +315,11 @@ class StoredRelation:
         # A thread that switches back to slots has them ready before it lets presence go.
         found = self._find(batch, constants, key, slots if slots.size else self.slots)
         return ((found >= lowest) & (found < highest)).view(np.uint8)
+
+    def contains(self, rows: CodeArray) -> npt.NDArray[np.bool_]:
+        """Say of each of these rows whether it is one of the relation that is not deleted."""
+        present = self.are_present(rows, _NO_CONSTANTS, self._columns, 0, self.count)
+        return present.view(np.bool_)
 
     def row_numbers(self, batch: CodeArray, constants: Int64s, key: Int32s) -> Int64s:
         """Return the row number of each binding's operands, -1 if the row is absent or hidden."""
@@ -347,9 +368,14 @@ class StoredRelation:
         """Insert candidates with row numbers from a thread's block; return how many were handled."""
         if self._presence is not None:
             return self._presence.insert(self.held, candidates, numbers, self.shared, step)
-        annotated = self.held, self.alive, self.counts
+        annotated = self.held, self.alive, self._counted
         insert_rows(self._slots, *annotated, candidates, weights, first_new, numbers, self.shared, step)
         return len(candidates)
+
+    @property
+    def _counted(self) -> Int32s:
+        """Return the counts if insertion keeps them, otherwise none."""
+        return self.counts if self.counts_derivations else NO_COUNTS
 
     def open_shared(self, threads: int) -> list[Int64s]:
         """Return, for each thread, the block of row numbers it inserts with (empty at first)."""
@@ -382,7 +408,7 @@ class StoredRelation:
         self.count = last - sum(int(end - following) for following, end in blocks)
         sources, targets = moves_into_gaps(blocks, last)
         if self._presence is None and len(self._slots):
-            move_rows(self._slots, self.held, self.counts, sources, targets)
+            move_rows(self._slots, self.held, self._counted, sources, targets)
         else:
             # Presence does not know numbers, and rows that were only appended have no slots yet.
             self.held[targets] = self.held[sources]
@@ -393,8 +419,8 @@ class StoredRelation:
 
     def locate(self, candidates: CodeArray) -> Int64s:
         """Return the row number of each candidate; rows not there yet are appended as absent."""
-        self.reserve(candidates.shape[0])
         self.track_deletions()
+        self.reserve(candidates.shape[0])
         numbers = np.empty(candidates.shape[0], np.int64)
         before = self.count
         last = candidates.shape[0]
@@ -509,6 +535,10 @@ class StoredRelation:
         for index in [each for each in self.direct.values() if each.rows_indexed < self.count]:
             self.lookup(index.key)
 
+    def is_joined_by(self, key: tuple[int, ...]) -> bool:
+        """Say whether there is an index by these columns, or was one until an evaluation ended."""
+        return self.has_index(key) or key in self._keys_joined
+
     def trim(self) -> None:
         """Give back what indexes have to spare, also of those to come: few rows are expected to be added."""
         self._is_trimmed = True
@@ -525,6 +555,17 @@ class StoredRelation:
             if index.boundary >= 0 and (keys is None or name in keys):
                 self.indexes[name] = Index(index.key, self.arity, self.dtype)
                 self.indexes[name].add_rows(self.rows, index.rows_indexed, are_last=self._is_trimmed)
+
+    def begin_evaluation(self) -> None:
+        """Let indexes have no row numbers until `end_evaluation`, if there is none and no row is dead."""
+        self._numbers_entries = bool(self.indexes) or self.alive.size > 0
+
+    def end_evaluation(self) -> None:
+        """Drop indexes whose entries have no row numbers; give back what others and later ones can spare."""
+        self._numbers_entries = True
+        self._keys_joined.update(self.indexes)
+        self.indexes = {name: index for name, index in self.indexes.items() if index.boundary < 0}
+        self.trim()
 
     def trie(self, columns: tuple[int, ...]) -> Trie:
         """Return the trie whose levels are the columns in this order; its readers add the rows."""
@@ -557,12 +598,15 @@ class StoredRelation:
     def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
         """Return the live rows in order, with codes of this width; indexes are built again on demand."""
         packed = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
+        packed.counts_derivations = self.counts_derivations
         packed._is_trimmed = self._is_trimmed
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
         packed.insert(self.rows[numbers].astype(packed.dtype, copy=False))
         if self.counts.size:
             for name in _ANNOTATIONS:
                 getattr(packed, name)[: packed.count] = getattr(self, name)[numbers]
+            counts = self.counts[numbers]
+            packed.counts[np.flatnonzero(counts)] = counts[counts != 0]
         return packed
 
     def snapshot(self) -> "StoredRelation":

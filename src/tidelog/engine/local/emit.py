@@ -14,8 +14,24 @@ from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.relation import NO_COUNTS
 from tidelog.storage.sharing import Task
 
-# What takes candidates: a relation, or the table of a lattice.
-Candidates = StoredRelation | LatticeTable
+
+class CandidatesAside:
+    """Keeps candidates until no rule must be kept from seeing them."""
+
+    def __init__(self) -> None:
+        self.batches: list[CodeArray] = []
+        self.halted = False
+
+    def insert(self, batch: CodeArray, weights: Int32s, number: int) -> None:  # noqa: ARG002 - as relations take them
+        """Keep a copy of a batch; several threads may do so at once."""
+        self.batches.append(batch.copy())
+
+    def close(self) -> None:
+        """Do nothing: there are no row numbers yet."""
+
+
+# What takes candidates: a relation, the table of a lattice, or nothing yet.
+Candidates = StoredRelation | LatticeTable | CandidatesAside
 
 
 class Halt(Exception):  # noqa: N818 - ends a worker whose run was given up elsewhere
@@ -168,13 +184,14 @@ class SharedEmitStep(ChainStep):
 
     def __init__(self, thread: int) -> None:
         self._thread = thread
-        self.insertion: SharedInsertion
+        self.insertion: SharedInsertion | CandidatesAside
         self.derivations = 0
 
     @property
-    def relation(self) -> StoredRelation:
+    def relation(self) -> Candidates:
         """Return what takes the candidates."""
-        return self.insertion.relation
+        insertion = self.insertion
+        return insertion if isinstance(insertion, CandidatesAside) else insertion.relation
 
     def run(self, batch: CodeArray) -> None:
         """Insert the batch."""

@@ -56,14 +56,14 @@ class LocalEngine:
         functions: UserFunctions,
         numbering: Numbering | None = None,
         *,
-        counting: bool = False,
+        annotated: bool = False,
     ) -> None:
         self._settings = settings
         self._functions = functions
         self._codec = codec
         self.numbering = Numbering() if numbering is None else numbering
         self._adopt_program(program)
-        self._state = LocalState(self._program, counting=counting)
+        self._state = LocalState(self._program, annotated=annotated)
         self._expressions = Expressions(self._program, codec, functions, self._number_functors())
         self._functional = FunctionalRelations(self._state, self._expressions)
         # If set, it takes what evaluation does, stratum by stratum.
@@ -196,7 +196,7 @@ class LocalEngine:
         from tidelog.engine.local.paths import PathStratum  # noqa: PLC0415 - few programs need it
         from tidelog.storage.paths import Endless, Unsuitable  # noqa: PLC0415 - as above
 
-        graph = PathStratum(plan, self._state, follows=self._state.counting)
+        graph = PathStratum(plan, self._state, follows=self._state.annotated)
         try:
             graph.evaluate(self._expressions, context.statistics)
         except Unsuitable:

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
+from tidelog.engine.local.emit import CandidatesAside
 from tidelog.engine.local.runnable_rules import RunContext, RunnableRule
 from tidelog.engine.local.stratum import StratumRun
 from tidelog.engine.profile.record import CheaperOrder, IndexProfile, Tally, is_wasteful
@@ -83,12 +84,20 @@ class ProfiledRun(StratumRun):
             self._recorder.iterated(iteration + 1, last - iteration, begun, facts)
         return last, new
 
-    def _run_rule(self, rule: RunnableRule) -> None:
+    def _insert_aside(self, rule: RunnableRule, aside: CandidatesAside) -> None:
+        target, begun = self._state.relations[rule.plan.relation], time.perf_counter()
+        count = target.count
+        super()._insert_aside(rule, aside)
+        if aside.batches:
+            tally = Tally(time.perf_counter() - begun, 0, 0, target.count - count)
+            self._recorder.rule_ran(self._recorder.number_of(rule.plan), tally)
+
+    def _run_rule(self, rule: RunnableRule, aside: CandidatesAside | None = None) -> None:
         state, target = self._state, self._target(rule.plan.relation)
         bindings, derivations = state.bindings, rule.derivations()
         count = target.count if isinstance(target, StoredRelation) else 0
         begun = time.perf_counter()
-        super()._run_rule(rule)
+        super()._run_rule(rule, aside)
         seconds = time.perf_counter() - begun
         found = rule.derivations() - derivations
         new = target.count - count if isinstance(target, StoredRelation) else 0

@@ -47,10 +47,13 @@ class Visible:
 class LocalState:
     """All relations, in 32-bit codes until `widen`; never both widths at once.
 
-    `changes` counts how often rows were hidden or shown in place, which the number of rows does not show.
+    If rows are `annotated`, they have levels; with `counting`, which partners need, evaluation counts
+    derivations too. `changes` counts how often rows were hidden or shown in place, which the number of rows
+    does not show.
     """
 
     program: Program
+    annotated: bool = False
     counting: bool = False
     dtype: npt.DTypeLike = np.int32
     changes: int = 0
@@ -61,12 +64,15 @@ class LocalState:
     _bindings: dict[int, int] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
+        self.annotated = self.annotated or self.counting
         self.relations = {name: self.empty_relation(name) for name in self.program.relations}
         self.visible = {name: Visible() for name in self.relations}
 
     def empty_relation(self, name: str) -> StoredRelation:
         """Return a relation without facts, of the state's width and annotations."""
-        return StoredRelation(self.program.relations[name].arity, self.dtype, counting=self.counting)
+        relation = StoredRelation(self.program.relations[name].arity, self.dtype, counting=self.annotated)
+        relation.counts_derivations = self.counting
+        return relation
 
     @property
     def bindings(self) -> int:
@@ -121,7 +127,7 @@ class LocalState:
 
     def set_levels(self, first: Mapping[str, int], level: int) -> None:
         """Annotate the rows of relations with a level, each from a first row on, if rows have levels."""
-        if self.counting:
+        if self.annotated:
             for name, start in first.items():
                 relation = self.relations[name]
                 relation.levels[start : relation.count] = level
@@ -155,10 +161,9 @@ class LocalState:
             self.show_all(name)
         return sparse
 
-    def replace(self, name: str, rows: CodeArray | None = None, expected: int = 0) -> None:
-        """Make a relation hold exactly these rows, or none, with room for as many as `expected`."""
+    def replace(self, name: str, rows: CodeArray | None = None) -> None:
+        """Make a relation hold exactly these rows, or none."""
         content = self.empty_relation(name)
-        content.reserve(expected)
         if rows is not None:
             content.insert(rows, first_new=content.NEVER)
         self.relations[name].take(content)

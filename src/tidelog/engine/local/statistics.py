@@ -35,8 +35,8 @@ class StateStatistics:
         return len(self._state.relations[relation]) or None
 
     def is_indexed(self, relation: str, columns: tuple[int, ...]) -> bool:
-        """Say whether there is an index by these columns."""
-        return self._state.relations[relation].has_index(columns)
+        """Say whether there is an index by these columns, or evaluation had one."""
+        return self._state.relations[relation].is_joined_by(columns)
 
     def values(self, relation: str, columns: tuple[int, ...]) -> float | None:
         """Return about how many distinct values these columns have."""

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from tidelog.engine.convergence import check_convergence, is_full
 from tidelog.engine.local.emit import (
+    CandidatesAside,
     SharedInsertion,
 )
 from tidelog.engine.local.narrowing import narrow_values
@@ -90,8 +91,6 @@ class StratumRun:
         for name in self._stratum.relations:
             self._state.show_all(name)
             self._state.relations[name].forget_deleted_levels()
-            if self._state.counting:
-                self._state.relations[name].trim()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         facts, yielded = sum(self._sizes().values()), self._state.bindings - bindings
         took = (self._derivations, time.perf_counter() - start, yielded)
@@ -110,6 +109,9 @@ class StratumRun:
                 self._settlers[name] = Settler(relation, stored, state.program, codec, functions)
                 self._settlers[name].settle(inputs)
                 self._input_rows[name] = inputs.astype(np.int64)
+        if state.annotated and self._stratum.is_recursive:
+            for name in self._stratum.relations:
+                state.relations[name].begin_evaluation()
         beginnings = dict.fromkeys(self._stratum.relations, 0)
         self._inputs = {name: state.relations[name].count for name in beginnings}
         state.set_levels(beginnings, 0)
@@ -120,15 +122,18 @@ class StratumRun:
         state = self._state
         before = {name: state.relations[name].count for name in self._stratum.relations}
         self._iteration_start = before
+        if iteration > 1 and (outgrown := self._outgrown_rules()):
+            self._plan_rules(outgrown)
+        early = [rule for rule in self._repeated if self._is_early(rule.plan)]
+        self._run_early(early)
         if iteration == 1:
             self._insert_facts()
             for rule in self._once:
                 self._run_rule(rule)
             self._derivations += sum(rule.derivations() for rule in self._once)
-        elif outgrown := self._outgrown_rules():
-            self._plan_rules(outgrown)
         for rule in self._repeated:
-            self._run_rule(rule)
+            if rule not in early:
+                self._run_rule(rule)
         for settler in self._settlers.values():
             settler.settle()
         return self._finish(iteration, before)
@@ -207,8 +212,36 @@ class StratumRun:
         settler = self._settlers.get(name)
         return self._state.relations[name] if settler is None else settler.pending
 
-    def _run_rule(self, rule: RunnableRule) -> None:
-        """Run a rule over what it scans in this iteration."""
+    def _run_early(self, rules: Sequence[RunnableRule]) -> None:
+        """Run rules that must not see what this iteration finds; what they find is inserted afterwards."""
+        aside = {place: CandidatesAside() for place in range(len(rules))}
+        for place, rule in enumerate(rules):
+            self._run_rule(rule, aside[place])
+        for place, rule in enumerate(rules):
+            self._insert_aside(rule, aside[place])
+
+    def _is_early(self, plan: RulePlan) -> bool:
+        """Say whether a rule checks facts of the stratum where presence does not tell in which iteration."""
+        if not self._state.annotated:
+            return False
+        unnumbered = {
+            name: relation.arity
+            for name in self._stratum.relations
+            if not (relation := self._state.relations[name]).needs_numbers
+        }
+        return any(
+            isinstance(operator, Check) and unnumbered.get(operator.relation) == len(operator.key)
+            for operator in all_operators((*plan.operators, *plan.keyed))
+        )
+
+    def _insert_aside(self, rule: RunnableRule, aside: CandidatesAside) -> None:
+        """Insert what a rule found aside."""
+        name = rule.plan.relation
+        for batch in aside.batches:
+            self._target(name).insert(batch, first_new=self._iteration_start[name])
+
+    def _run_rule(self, rule: RunnableRule, aside: CandidatesAside | None = None) -> None:
+        """Run a rule over what it scans in this iteration; insert what it finds, or keep it aside."""
         target = self._target(rule.plan.relation)
         each = rule.derivations_per_fact()
         runnable = rule.chain()
@@ -217,21 +250,22 @@ class StratumRun:
             return
         first_new = self._iteration_start[rule.plan.relation]
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
-        appends = is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
+        appends = aside is None and is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
         is_large = each * runnable.chain.facts() >= _ROWS_FOR_THREADS
         if is_large and is_plain and runnable.threads:
             assert isinstance(target, StoredRelation)
-            insertion = SharedInsertion(target, len(runnable.threads), first_new, appends=appends)
+            threads = len(runnable.threads)
+            insertion = aside or SharedInsertion(target, threads, first_new, appends=appends)
             self._context.workers.run_chains(runnable.threads, insertion, (first, last), each)
         else:
             end = runnable.end
-            end.relation, end.first_new, end.appends = target, first_new, appends
+            end.relation, end.first_new, end.appends = aside or target, first_new, appends
             runnable.chain.run(first, last)
 
     def _appends(self, name: str) -> bool:
         """Say whether a relation is empty and may never need its table: no rule adds to it again."""
         is_empty = not self._state.relations[name].count
-        return is_empty and not self._state.counting and not self._stratum.is_recursive
+        return is_empty and not self._stratum.is_recursive
 
     def _plan_rules(self, rules: Sequence[Rule]) -> None:
         """Plan rules for the present sizes and make them runnable; keep those whose plan stays the same."""
@@ -248,15 +282,12 @@ class StratumRun:
             replace(self._stratum, rules=tuple(rules)),
             self._state.program,
             self._context.statistics,
-            counting=self._state.counting,
         )
         planned = {rule.id for rule in rules}
         kept = [plan for plan in self._planned if plan.rule not in planned]
         self._planned = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
         plan = replace(plan, repeated=tuple(self._planned))
-        if not self._state.counting:
-            plan = for_evaluation(plan, self._stratum, self._context.statistics)
-        return plan
+        return for_evaluation(plan, self._stratum, self._context.statistics)
 
     def _prepare(self, plan: StratumPlan) -> None:
         """Make a plan runnable, with the indexes that it needs and no others."""
@@ -348,7 +379,7 @@ class StratumRun:
     def _relations_read_once(self, plan: StratumPlan) -> frozenset[str]:
         """Return the relations whose rows are read as a delta and then through indexes only."""
         program = self._state.program
-        if self._state.counting or self._stratum.subsumptions or not self._stratum.is_recursive:
+        if self._state.annotated or self._stratum.subsumptions or not self._stratum.is_recursive:
             return frozenset()
         plain = {
             name

@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from tidelog.engine.local.chains import StepChain
-from tidelog.engine.local.emit import SharedEmitStep, SharedInsertion
+from tidelog.engine.local.emit import CandidatesAside, SharedEmitStep, SharedInsertion
 from tidelog.engine.local.morsels import Morsels
 from tidelog.plan.operators import (
     Check,
@@ -71,7 +71,7 @@ class Workers:
     def run_chains(
         self,
         chains: Sequence[tuple[StepChain, SharedEmitStep]],
-        insertion: SharedInsertion,
+        insertion: SharedInsertion | CandidatesAside,
         rows: tuple[int, int],
         derivations_per_fact: int,
     ) -> None:

@@ -252,9 +252,8 @@ class PartnerEngine:
         marks = {name: self._marks_of(name) for name in stratum.relations}
         judge = EpochJudge(self.state.relations, marks, earlier)
         meter = WorkMeter(self._derivations, decision.budget)
-        heads = PartnerHeads(
-            judge, meter, partial(self._check_level, stratum), self.routes[number], self.wire
-        )
+        check_level, rules = partial(self._check_level, stratum), self._rules[number]
+        heads = PartnerHeads(judge, meter, check_level, rules, self.routes[number], self.wire)
         try:
             if decision.is_update and self._has_groups(stratum):
                 changes, own_work = self._groups.follow(
@@ -263,7 +262,7 @@ class PartnerEngine:
                 (work,) = total(self.wire, own_work)
                 return StratumOutcome(changes, decision, work)
             if decision.is_update:
-                changes = Sweeps(self._rules[number], judge, self._derivations, heads).run(own)
+                changes = Sweeps(rules, judge, self._derivations, heads).run(own)
                 learned.learn(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
                 return StratumOutcome(changes, decision, heads.work)
         except OverBudget:

@@ -1,5 +1,7 @@
 """Kernel parts: what a derivation does to its head, in each of the sweeps of `maintain.sweeps`."""
 
+import numpy as np
+
 from tidelog.engine.local.by_row.interpreter import EXHAUSTED, PAUSED, begin_chain, next_derivation
 from tidelog.engine.local.by_row.layout import (
     DONE,
@@ -87,3 +89,31 @@ def walk(tables: Tables, epoch: Epoch, number: Integer, row: Integer, reading: I
             status = _conclude(tables, epoch, chain, reading)
         if status != DONE:
             return status
+
+
+@inlined
+def stands(tables: Tables, number: Integer, row: Integer, level: Integer) -> int:
+    """Say whether a chain from a head's row has a derivation of this level that the epoch leaves standing.
+
+    A negative number is a status, negated: that was too much work.
+    """
+    chain, counters = tables.chains[number], tables.counters
+    rule = tables.rules[chain.rule]
+    question = Question(
+        tables.literals, rule.first_literal, rule.literal_count, np.int64(-1), np.int64(LOSING)
+    )
+    begin_chain(tables, chain, row)
+    counters.pause = counters.work + PAUSE
+    while True:
+        found = next_derivation(tables)
+        if found == EXHAUSTED:
+            return 0
+        if found == PAUSED:
+            counters.pause = counters.work + PAUSE
+            status = spend(counters)
+            if status != DONE:
+                return -status
+        else:
+            _, now = judge_row(question, tables.gathered, 1)
+            if now + 1 == level:
+                return 1

@@ -134,7 +134,8 @@ class SmallEpochs:
         """Note what the caller changed in a stratum; a recomputed one has new relations."""
         names = self._strata[stratum].relations
         for name, change in changes.items():
-            self._enter(self._changes[self._tables.numbers[name]], change)
+            if self._tables.numbers[name] in self._tables.reads:
+                self._enter(self._changes[self._tables.numbers[name]], change)
         if is_recomputed:
             self._stop_using(frozenset(names))
             self._sync.write(self._relations)

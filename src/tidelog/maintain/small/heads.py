@@ -2,6 +2,7 @@
 
 from tidelog.engine.local.by_row.layout import DONE, TOO_LARGE, Epoch, RelationRecord, Tables
 from tidelog.maintain.small.queue import push
+from tidelog.storage.annotations import TO_COUNT, UNCOUNTED, count_after_loss
 from tidelog.storage.kernel import Integer, inlined
 
 
@@ -24,14 +25,15 @@ def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
 
 @inlined
 def lose_derivation(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
-    """Take a derivation from a row; a row that has none left enters the queue at its level."""
+    """Take a derivation from a row; one that has none left, or was not counted, waits at its level."""
     status = _touch(tables, epoch, number, row)
     if status != DONE:
         return status
     relation = tables.relations[number]
-    count = relation.counts[row] - 1
+    before = relation.counts[row]
+    count = count_after_loss(before, relation.levels[row])
     relation.counts[row] = count
-    if count == 0:
+    if count <= 0 and before != TO_COUNT:
         return push(tables, epoch, relation.levels[row], number, row)
     return DONE
 
@@ -50,8 +52,10 @@ def offer_level(tables: Tables, epoch: Epoch, number: Integer, row: Integer, lev
         relation.tentative_counts[row] = 1
         return push(tables, epoch, level, number, row)
     if level == current:
-        counts = relation.tentative_counts if waiting != 0 else relation.counts
-        counts[row] += 1
+        if waiting != 0:
+            relation.tentative_counts[row] += 1
+        elif relation.counts[row] != UNCOUNTED:
+            relation.counts[row] += 1
     return DONE
 
 

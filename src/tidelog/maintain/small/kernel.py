@@ -17,9 +17,10 @@ from tidelog.engine.local.by_row.layout import (
     StratumRecord,
     Tables,
 )
-from tidelog.maintain.small.derivations import spend, walk
+from tidelog.maintain.small.derivations import spend, stands, walk
 from tidelog.maintain.small.heads import lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
+from tidelog.storage.annotations import TO_COUNT, UNCOUNTED
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -70,28 +71,52 @@ def _take_changes(tables: Tables, epoch: Epoch, stratum: StratumRecord, reading:
 
 
 @inlined
-def _take(relation: RelationRecord, row: Integer, level: Integer, reading: Integer) -> bool:
-    """Say whether a row that waited is to be processed at this level, and settle it if it is an offer."""
+def _is_affected(tables: Tables, relation: RelationRecord, row: Integer, level: Integer) -> int:
+    """Say whether a row that lost a derivation has none of its level left; or return a status, negated.
+
+    A row that was not counted yet looks for one, and is not counted then either: the first is enough.
+    """
+    if relation.marks[row] != UNTOUCHED:
+        return 0
+    if relation.counts[row] != TO_COUNT:
+        return 1
+    for back in range(relation.first_back, relation.first_back + relation.back_count):
+        found = stands(tables, tables.backs[back], row, level)
+        if found != 0:
+            relation.counts[row] = UNCOUNTED
+            return min(found, 0)
+    return 1
+
+
+@inlined
+def _take(tables: Tables, relation: RelationRecord, row: Integer, level: Integer, reading: Integer) -> int:
+    """Say whether a row that waited is to be processed at this level, and settle it if it is an offer.
+
+    A negative number is a status, negated.
+    """
     if reading == LOSING:
-        return bool(relation.marks[row] == UNTOUCHED)
+        return _is_affected(tables, relation, row, level)
     if relation.tentative[row] != level + 1:
-        return False
+        return 0
     settle_row(relation, row, level)
-    return True
+    return 1
 
 
 @inlined
 def _take_level(tables: Tables, epoch: Epoch, first: Integer, reading: Integer) -> Integer:
-    """Mark the rows that wait at the lowest level as current; return where they end, -1 without room."""
+    """Mark the rows that wait at the lowest level as current; return where they end, or a status, negated."""
     counters = tables.counters
     level = level_of(epoch.queue[0])
     last = first
     while counters.queue_count > 0 and level_of(epoch.queue[0]) == level:
         item = pop(tables, epoch)
         relation, row = tables.relations[relation_of(item, counters)], row_of(item)
-        if _take(relation, row, level, reading):
+        taken = _take(tables, relation, row, level, reading)
+        if taken < 0:
+            return np.int64(taken)
+        if taken > 0:
             if last == counters.queue_room:
-                return np.int64(-1)
+                return np.int64(-TOO_LARGE)
             relation.marks[row] = CURRENT
             epoch.taken[last] = item
             last += 1
@@ -127,7 +152,7 @@ def _find_affected(tables: Tables, epoch: Epoch) -> int:
     while counters.queue_count > 0:
         last = _take_level(tables, epoch, counters.taken_count, LOSING)
         if last < 0:
-            return TOO_LARGE
+            return int(-last)
         status = _use_rows(tables, epoch, counters.taken_count, last, LOSING)
         if status != DONE:
             return status
@@ -162,7 +187,7 @@ def _settle_offers(tables: Tables, epoch: Epoch, stratum: StratumRecord, like: C
     while tables.counters.queue_count > 0:
         last = _take_level(tables, epoch, np.int64(0), SETTLING)
         if last < 0:
-            return TOO_LARGE
+            return int(-last)
         status = index_new_rows(tables, stratum, like)
         if status == DONE:
             status = _use_rows(tables, epoch, np.int64(0), last, SETTLING)

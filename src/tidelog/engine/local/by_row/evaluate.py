@@ -78,7 +78,7 @@ class RowIterations:
         status = layout.NEEDS_ROOM
         while status == layout.NEEDS_ROOM:
             counters.short_index = -1
-            arguments = self._found, last, int(state.counting)
+            arguments = self._found, last, int(state.annotated)
             status = int(run_iterations(self._addresses, self._tables.like, *arguments))
             self._read()
             if status == layout.NEEDS_ROOM:

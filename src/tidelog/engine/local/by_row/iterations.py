@@ -88,22 +88,19 @@ def _has_room(tables: Tables, stratum: StratumRecord, extra: Integer) -> bool:
 
 
 @inlined
-def _insert(tables: Tables, found: Int64s, place: Integer, is_counting: Integer) -> int:
-    """Insert a candidate; return a status. A new fact counts its derivations."""
+def _insert(tables: Tables, found: Int64s, place: Integer, is_annotated: Integer) -> int:
+    """Insert a candidate; return a status."""
     relation, counters = tables.relations[found[place, 0]], tables.counters
     for column in range(relation.arity):
         tables.gathered[column] = found[place, 1 + column]
     digest = hash_gathered(tables, relation.arity)
     row = find_hashed(tables, relation, digest)
     if row >= 0:
-        if is_counting != 0 and row >= relation.end:
-            relation.counts[row] += 1
         return DONE
     row = append_row(tables, relation, digest)
     if row < 0:
         return int(-row)
-    if is_counting != 0:
-        relation.counts[row] = 1
+    if is_annotated != 0:
         relation.levels[row] = counters.level_count
         relation.previous[row] = counters.level_count
     return DONE
@@ -122,7 +119,7 @@ def _show_delta(tables: Tables, stratum: StratumRecord) -> Integer:
 
 
 @kernel
-def run_iterations(arrays: Int64s, like: CodeArray, found: Int64s, last: int, is_counting: int) -> int:
+def run_iterations(arrays: Int64s, like: CodeArray, found: Int64s, last: int, is_annotated: int) -> int:
     """Run iterations up to number `last` and return why the kernel stopped.
 
     DONE: the last iteration found nothing. TOO_LARGE: the next one is not for this kernel. ASKS: it may run
@@ -146,7 +143,7 @@ def run_iterations(arrays: Int64s, like: CodeArray, found: Int64s, last: int, is
         counters.level_count += 1
         counters.derivations += count
         for place in range(count):
-            status = _insert(tables, found, np.int64(place), is_counting)
+            status = _insert(tables, found, np.int64(place), is_annotated)
             if status != DONE:
                 return status
         new = _show_delta(tables, stratum)
