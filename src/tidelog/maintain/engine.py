@@ -43,6 +43,7 @@ from tidelog.maintain.group_keeper import GroupKeeper
 from tidelog.maintain.input_facts import InputFacts
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.path_keeper import PathKeeper
+from tidelog.maintain.prices import Stopwatch
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, RowDelta
@@ -120,9 +121,11 @@ class LocalMaintainedEngine(LocalEngine):
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint and annotate every fact."""
+        watch = Stopwatch()
         statistics = super().evaluate(observer)
+        worked = watch.share
         self._start_maintenance(
-            [Learned.from_evaluation(stratum_work(each), each.seconds) for each in statistics.strata]
+            [Learned.from_evaluation(stratum_work(each), worked * each.seconds) for each in statistics.strata]
         )
         self.groups.commit()
         self.paths.commit()

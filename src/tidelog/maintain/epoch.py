@@ -25,7 +25,7 @@ from tidelog.maintain.decide import (
 )
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.learned import Learned
-from tidelog.maintain.prices import Budget, Float64s, work_budgets
+from tidelog.maintain.prices import Budget, Float64s, Stopwatch, work_budgets
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
@@ -74,9 +74,9 @@ class Maintainer:
         self._begin(epoch)
         number, is_decided = 0, False
         while True:
-            start = time.perf_counter()
+            watch = Stopwatch()
             status, stopped = self.small.advance(number, is_decided=is_decided)
-            self._take_outcomes(epoch, number, stopped, time.perf_counter() - start)
+            self._take_outcomes(epoch, number, stopped, watch)
             if stopped == len(self._strata):
                 return epoch.changes, tuple(epoch.reports)
             if stopped != number:
@@ -182,14 +182,15 @@ class Maintainer:
         epoch.budgets = budgets
         self.small.begin(epoch.inputs, handlers, budgets, rates, WORTH_A_TRACE if is_auto else np.inf)
 
-    def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, seconds: float) -> None:
+    def _take_outcomes(self, epoch: "_Epoch", first: int, last: int, watch: Stopwatch) -> None:
         """Take over what the kernel did to a range of strata."""
         outcomes = list(self.small.outcomes(first, last))
         if not outcomes:
             return
         epoch.changes.update(self.small.changes(first, last))
         # Strata done together share the time by their work.
-        share = seconds / (sum(outcome.work for outcome in outcomes) + len(outcomes))
+        share = watch.wall / (sum(outcome.work for outcome in outcomes) + len(outcomes))
+        worked = watch.share
         for outcome in outcomes:
             number = outcome.stratum
             kept = self._strata[number]
@@ -202,7 +203,7 @@ class Maintainer:
                 self.engine.check_keys(kept.stratum, epoch.changes)
             if outcome.level:
                 self.engine.check_level(kept.stratum, outcome.level)
-            kept.learned.learn(outcome.rows, outcome.work, taken, is_growing=outcome.is_growing)
+            kept.learned.learn(outcome.rows, outcome.work, worked * taken, is_growing=outcome.is_growing)
             kept.forget()
             self._traced.discard(number)
         self.engine.check_level(self.program.strata[first], 0)

@@ -1,6 +1,5 @@
 """The facts of a stratum as the sweeps see them: something to take from and to offer to."""
 
-import time
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +11,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.epoch_marks import EpochMarks, rows_by_level
 from tidelog.maintain.judge import EpochJudge, Mask
-from tidelog.maintain.prices import Budget
+from tidelog.maintain.prices import Budget, Stopwatch
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
@@ -49,7 +48,7 @@ class WorkMeter:
 
     def __post_init__(self) -> None:
         self._bindings_before = self.derivations.work
-        self._start = time.perf_counter()
+        self._watch = Stopwatch()
 
     @property
     def work(self) -> int:
@@ -58,8 +57,8 @@ class WorkMeter:
 
     @property
     def seconds(self) -> float:
-        """Return the time since the update began."""
-        return time.perf_counter() - self._start
+        """Return the time worked since the update began."""
+        return self._watch.seconds
 
     def spend(self, derivations: int) -> None:
         """Count derivations; raise `OverBudget` if they are too many."""

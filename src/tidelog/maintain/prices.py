@@ -5,6 +5,7 @@ to four times one of an evaluation, depending on the program. Both prices are le
 from what evaluations and epochs took. Facts never depend on them; only the choice of a strategy does.
 """
 
+import time
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -55,6 +56,32 @@ class Price:
 
 
 UNKNOWN: Final = Price()
+
+
+class Stopwatch:
+    """Measures what a price is learned from: time in which this process worked.
+
+    Waiting for a processor that others use, or for a kernel to be compiled, must not make an update or a
+    recompute expensive; threads side by side must not either.
+    """
+
+    def __init__(self) -> None:
+        self._wall, self._processor = time.perf_counter(), time.process_time()
+
+    @property
+    def wall(self) -> float:
+        """Return the seconds since the beginning."""
+        return time.perf_counter() - self._wall
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds worked since the beginning."""
+        return min(self.wall, time.process_time() - self._processor)
+
+    @property
+    def share(self) -> float:
+        """Return the part of the time in which this process worked."""
+        return self.seconds / max(self.wall, 1e-9)
 
 
 class Budget(NamedTuple):

@@ -10,7 +10,6 @@
 `keep_strata` decides, once, which kind a stratum is.
 """
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import field, replace
@@ -28,6 +27,7 @@ from tidelog.maintain.heads import Heads, OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.monotone import MonotoneUpdate
+from tidelog.maintain.prices import Stopwatch
 from tidelog.maintain.row_delta import RowDelta, changed_rows, net_deleted
 from tidelog.maintain.rule_change import NO_RULE_CHANGE
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
@@ -157,12 +157,12 @@ class KeptStratum:
         raise NotImplementedError
 
     def _follow_and_learn(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:
-        start = time.perf_counter()
+        watch = Stopwatch()
         outcome = self._follow(own, earlier, decision)
         done = outcome.decision
         if done.is_update:
             if done.strategy is Strategy.UPDATE and done.rules == NO_RULE_CHANGE:
-                rows, seconds = changed_rows(own, earlier), time.perf_counter() - start
+                rows, seconds = changed_rows(own, earlier), watch.seconds
                 self.learned.learn(rows, outcome.work, seconds, is_growing=done.is_growing)
             self.learned.is_indexed = True
         return outcome
@@ -175,9 +175,9 @@ class KeptStratum:
         self.forget()
         for name in self.stratum.relations:
             self.marks_of(name).undo()
-        start = time.perf_counter()
+        watch = Stopwatch()
         changes, work = self.engine.recompute(self.stratum, own, earlier)
-        self.learned.learn_recompute(net_deleted(own, earlier), work, time.perf_counter() - start)
+        self.learned.learn_recompute(net_deleted(own, earlier), work, watch.seconds)
         return StratumOutcome(changes, decision, spent + work)
 
     def _situation(self, own: Changes, earlier: Changes) -> Situation:
