@@ -6,10 +6,25 @@ import numpy as np
 
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.storage import StoredRelation
-from tidelog.storage.annotations import ABSENT, first_touched, lose_derivations, relax, take_offers
+from tidelog.storage.annotations import (
+    ABSENT,
+    BEFORE,
+    FLAG_BYTE,
+    STATUS_BYTE,
+    TENTATIVE,
+    TENTATIVE_COUNT,
+    first_touched,
+    lose_derivations,
+    relax,
+    take_offers,
+)
 from tidelog.storage.judge_row import CURRENT, UNTOUCHED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
+from tidelog.storage.structs import MARK_BYTES
 from tidelog.values.memory import zeros
+
+# How many integers of 32 bits are as long as the marks of a row.
+_INTEGERS = MARK_BYTES // 4
 
 
 class EpochMarks:
@@ -22,28 +37,32 @@ class EpochMarks:
 
     def __init__(self, relation: StoredRelation) -> None:
         self.relation = relation
-        self.status: Bools = np.zeros(0, np.uint8)
-        self.flags: Bools = np.zeros(0, np.uint8)
-        self.tentative: Int32s = np.zeros(0, np.int32)
-        self.tentative_counts: Int32s = np.zeros(0, np.int32)
-        self.before: Int32s = np.zeros(0, np.int32)
         self._journal: list[tuple[Int64s, Int32s]] = []
+        self._use(np.zeros((0, _INTEGERS), np.int32))
+
+    def _use(self, marks: Int32s) -> None:
+        """Take the records of all rows; the arrays are parts of them."""
+        self._marks, self._bytes = marks, marks.view(np.uint8)
+        self.status: Bools = self._bytes[:, STATUS_BYTE]
+        self.flags: Bools = self._bytes[:, FLAG_BYTE]
+        self.tentative: Int32s = marks[:, TENTATIVE]
+        self.tentative_counts: Int32s = marks[:, TENTATIVE_COUNT]
+        self.before: Int32s = marks[:, BEFORE]
 
     def ensure_room(self) -> None:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
-        if self.status.shape[0] < capacity:
-            for name in ("status", "flags", "tentative", "tentative_counts", "before"):
-                marks: Bools | Int32s = getattr(self, name)
-                larger = zeros((capacity,), marks.dtype, is_sparse=True)
-                marked = np.flatnonzero(marks[: self.relation.count])
-                larger[marked] = marks[marked]
-                setattr(self, name, larger)
+        if len(self._marks) < capacity:
+            larger = zeros((capacity, _INTEGERS), self._marks.dtype, is_sparse=True)
+            halves = self._marks[: self.relation.count].view(np.int64)
+            marked = np.flatnonzero(halves[:, 0] | halves[:, 1])
+            larger[marked] = self._marks[marked]
+            self._use(larger)
 
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, and their counts before they change."""
         fresh = np.empty(numbers.size, np.int64)
-        found = first_touched(self.flags, numbers, fresh)
+        found = first_touched(self._bytes, FLAG_BYTE, numbers, fresh)
         if found:
             rows = fresh[:found]
             self._journal.append((rows, self.relation.counts[rows]))
@@ -61,15 +80,13 @@ class EpochMarks:
         self.touch(numbers)
         improved = np.empty(numbers.size, np.int64)
         relation = self.relation
-        found = relax(
-            relation.levels, relation.counts, self.tentative, self.tentative_counts, numbers, levels, improved
-        )
+        found = relax(relation.levels, relation.counts, self._marks, numbers, levels, improved)
         return improved[:found]
 
     def take(self, numbers: Int64s, level: int) -> Int64s:
         """Return the rows that still have this tentative level, each once, to be settled."""
         taken = np.empty(numbers.size, np.int64)
-        found = take_offers(self.tentative, numbers, level + 1, taken)
+        found = take_offers(self._marks, numbers, level + 1, taken)
         return taken[:found]
 
     def settle(self, numbers: Int64s) -> None:

@@ -50,7 +50,7 @@ class Groups:
         groups = self._table.locate(np.ascontiguousarray(derivations[:, :width]))
         self._reserve()
         touched = np.empty(groups.size, np.int64)
-        found = first_touched(self._flags, groups, touched)
+        found = first_touched(self._flags.reshape(-1, 1), 0, groups, touched)
         touched = touched[:found]
         self._flags[touched] = 0
         was_filled = self._counts[touched] > 0

@@ -27,7 +27,16 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
-from tidelog.storage.structs import ByteArray, Elements, Int32Array, Table, Word, struct, table_of
+from tidelog.storage.structs import (
+    Elements,
+    Int32Array,
+    MarkBytes,
+    MarkIntegers,
+    Table,
+    Word,
+    struct,
+    table_of,
+)
 
 # The level of a row that is not a fact.
 ABSENT_LEVEL = np.int64(2**31 - 1)
@@ -61,8 +70,8 @@ class Literal:
     must_check: Word
     levels: Int32Array
     previous: Int32Array
-    marks: ByteArray
-    before: Int32Array
+    marks: MarkBytes
+    before: MarkIntegers
 
 
 literals_at = table_of(Literal)

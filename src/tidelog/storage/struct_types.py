@@ -37,11 +37,12 @@ class StructType(types.Type):
 
 
 class TableType(types.Type):
-    """A table in kernels: the address of its first struct or number."""
+    """A table in kernels: the address of its first struct or number; `stride` if numbers lie bytes apart."""
 
-    def __init__(self, element: Any) -> None:
+    def __init__(self, element: Any, stride: int = 0) -> None:
         self.dtype = element
-        super().__init__(name=f"table({element})")
+        self.stride = stride
+        super().__init__(name=f"table({element}, {stride})")
 
 
 @register_model(StructType)
@@ -56,11 +57,15 @@ def _seen_as(element: Any) -> Any:
     return types.int64 if element in {types.uint8, types.int32} else element
 
 
-def _element(context: Any, builder: Any, element: Any, table: Any, number: Any) -> Any:
+def _element(context: Any, builder: Any, kind: TableType, table: Any, number: Any) -> Any:
     """Return the pointer to an element of a table."""
+    element = kind.dtype
     if isinstance(element, StructType):
         return builder.gep(table, [builder.mul(number, number.type(len(element.fields) * _WORD))])
-    return builder.gep(builder.bitcast(table, context.get_value_type(element).as_pointer()), [number])
+    pointer = context.get_value_type(element).as_pointer()
+    if kind.stride:
+        return builder.bitcast(builder.gep(table, [builder.mul(number, number.type(kind.stride))]), pointer)
+    return builder.gep(builder.bitcast(table, pointer), [number])
 
 
 @infer_global(operator.getitem)
@@ -75,7 +80,7 @@ class _ElementOfTable(AbstractTemplate):
 @lower_builtin(operator.getitem, TableType, types.int64)
 def _read_element(context: Any, builder: Any, sign: Any, arguments: Any) -> Any:
     element = sign.args[0].dtype
-    place = _element(context, builder, element, *arguments)
+    place = _element(context, builder, sign.args[0], *arguments)
     if isinstance(element, StructType):
         return place
     return context.cast(builder, builder.load(place), element, sign.return_type)
@@ -95,7 +100,7 @@ def _write_element(context: Any, builder: Any, sign: Any, arguments: Any) -> Any
     table, number, value = arguments
     element = sign.args[0].dtype
     stored = context.cast(builder, value, sign.args[2], element)
-    builder.store(stored, _element(context, builder, element, table, number))
+    builder.store(stored, _element(context, builder, sign.args[0], table, number))
     return context.get_dummy_value()
 
 
@@ -146,7 +151,7 @@ def _element_type(declared: Any) -> Any:
 
 def _field_type(field: Any) -> Any:
     element = getattr(types, field.compiled)
-    return TableType(element) if field.is_array else element
+    return TableType(element, field.stride) if field.is_array else element
 
 
 def compiled_table_of(declared: Any) -> Any:

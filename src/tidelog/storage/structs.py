@@ -30,6 +30,8 @@ Row = TypeVar("Row")
 StructClass = TypeVar("StructClass", bound=type)
 Structs = npt.NDArray[np.void]
 _WORD = 8
+# How long the record of a row's marks is.
+MARK_BYTES = 16
 _COMPILED = "tidelog.storage.struct_types"
 
 
@@ -65,14 +67,15 @@ class RealWord(Word):
 
 
 class Elements:
-    """The array at an address, of integers of some kind."""
+    """The array at an address, of integers of some kind, one behind the other or so many bytes apart."""
 
-    def __init__(self, address: int, kind: Any) -> None:
+    def __init__(self, address: int, kind: Any, stride: int = 0) -> None:
         self.address = address
         self._kind = kind
+        self._stride = stride or ctypes.sizeof(kind)
 
     def _at(self, place: Integer) -> Any:
-        return self._kind.from_address(int(self.address) + int(place) * ctypes.sizeof(self._kind))
+        return self._kind.from_address(int(self.address) + int(place) * self._stride)
 
     def __getitem__(self, place: Integer) -> np.int64:
         value = self._at(place).value
@@ -88,9 +91,11 @@ class ByteArray(Word):
     compiled = "uint8"
     is_array = True
     kind: Any = ctypes.c_uint8
+    # How many bytes lie between two elements, 0 if they lie together.
+    stride = 0
 
     def __get__(self, row: Any, _owner: type) -> Elements:  # type: ignore[override]  # see above
-        return Elements(row.words[self.place], self.kind)
+        return Elements(row.words[self.place], self.kind, self.stride)
 
     def __set__(self, row: Any, value: Elements) -> None:  # type: ignore[override]  # see above
         row.words[self.place] = value.address
@@ -101,6 +106,18 @@ class Int32Array(ByteArray):
 
     compiled = "int32"
     kind = ctypes.c_int32
+
+
+class MarkBytes(ByteArray):
+    """A field of a struct: the address of bytes, each in the record of a row's marks."""
+
+    stride = MARK_BYTES
+
+
+class MarkIntegers(Int32Array):
+    """A field of a struct: the address of 32-bit integers, each in the record of a row's marks."""
+
+    stride = MARK_BYTES
 
 
 class Int64Array(ByteArray):

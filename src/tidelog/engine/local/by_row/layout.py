@@ -13,6 +13,8 @@ from tidelog.storage.structs import (
     ByteArray,
     Int32Array,
     Int64Array,
+    MarkBytes,
+    MarkIntegers,
     RealWord,
     SlotArray,
     Table,
@@ -46,11 +48,11 @@ class RelationRecord:
     levels: Int32Array
     previous: Int32Array
     counts: Int32Array
-    marks: ByteArray
-    flags: ByteArray
-    tentative: Int32Array
-    tentative_counts: Int32Array
-    before: Int32Array
+    marks: MarkBytes
+    flags: MarkBytes
+    tentative: MarkIntegers
+    tentative_counts: MarkIntegers
+    before: MarkIntegers
     first_use: Word
     use_count: Word
     first_back: Word
