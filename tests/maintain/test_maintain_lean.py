@@ -133,6 +133,19 @@ def test_a_recompute_makes_no_row_numbers_that_nobody_asks_for(text):
     assert (found.inserted, found.deleted) == (expected.inserted, expected.deleted)
 
 
+def test_a_relation_that_only_a_deleted_rule_reads_is_read():
+    """A relation that lost its rules, and the only rule that reads it, is empty afterwards."""
+    program = ".decl e(x: number) .input e .decl p(x: number) .decl q(x: number)\n"
+    rules = "p(x) :- p(x). p(x) :- e(x). q(x) :- p(x). q(x) :- e(x)."
+    run = Maintained(build(program + rules)).start({"e": [(0,), (3,)]})
+
+    run.change_rules(build(program + "q(x) :- e(x)."), strategy=Strategy.RECOMPUTE)
+
+    assert run.check()["p"] == frozenset()
+    run.change_rules(build(program + rules), strategy=Strategy.RECOMPUTE)
+    run.check()
+
+
 @pytest.mark.usefixtures("_eager")
 def test_a_recompute_can_be_taken_back(monkeypatch):
     """An epoch that fails after a relation was evaluated again leaves the one that was there."""

@@ -87,7 +87,7 @@ class LocalMaintainedEngine(LocalEngine):
         self.inputs = InputFacts(self._program, self._state)
         # While this is true an epoch of other rules ends before it is committed.
         self._is_trial = False
-        # While this is true somebody looks at the rows of an epoch before it is undone.
+        # While this is true others than the rules look at rows of an epoch before it ends.
         self._is_looked_at = False
         self._start_maintenance([Learned() for _ in self._program.strata])
 
@@ -245,6 +245,8 @@ class LocalMaintainedEngine(LocalEngine):
         rewritten: Mapping[int, RuleChange | None],
     ) -> EpochResult:
         self._mark = self.numbering.mark()
+        # Rules that are deleted read relations that no other rule may read.
+        self._is_looked_at = bool(rewritten)
         try:
             found, reports = self._maintainer.run(inputs, settings, rewritten)
             result = self._result(found, reports)
