@@ -70,13 +70,13 @@ class SessionInput:
             self._follow(inserted, deleted)
 
     def _follow(self, inserted: CodeArray, deleted: CodeArray) -> None:
-        for rows, gone, added in (
+        for rows, other, added in (
             (deleted, self._inserted, self._deleted),
             (inserted, self._deleted, self._inserted),
         ):
             wide = np.ascontiguousarray(rows.astype(np.int64, copy=False))
-            numbers = gone.find(wide)
-            gone.delete_rows(numbers[numbers >= 0])
+            numbers = other.find(wide)
+            other.delete_rows(numbers[numbers >= 0])
             added.insert(np.ascontiguousarray(wide[numbers < 0]))
 
     @property

@@ -66,9 +66,9 @@ def combine_changes(folder: Folder, files: Sequence[str], arity: int) -> tuple[C
         content = folder.read_rows(file, arity)
         assert content.levels is not None
         rows, is_fact = np.ascontiguousarray(content.rows.astype(np.int64)), content.levels != ABSENT
-        for some, gone, added in ((rows[~is_fact], inserted, deleted), (rows[is_fact], deleted, inserted)):
-            numbers = gone.find(np.ascontiguousarray(some))
-            gone.delete_rows(numbers[numbers >= 0])
+        for some, other, added in ((rows[~is_fact], inserted, deleted), (rows[is_fact], deleted, inserted)):
+            numbers = other.find(np.ascontiguousarray(some))
+            other.delete_rows(numbers[numbers >= 0])
             added.insert(np.ascontiguousarray(some))
     return inserted.live_rows(), deleted.live_rows()
 
