@@ -94,13 +94,13 @@ def _over(item: Item, below: Sequence[Item], parts: Sequence[_Block]) -> _Block:
     else:
         rows = _side_by_side(premises)
     width = max(len(rows[0]), len(item.text))
-    label = f"({_rule(item)})"
+    rule = f"({_rule(item)})"
     rows = [row.center(width) for row in rows]
-    whole = width + len(label)
+    whole = width + len(rule)
     return _Block(
         (
             *(row.ljust(whole) for row in rows),
-            "-" * width + label,
+            "-" * width + rule,
             item.text.center(width).ljust(whole),
         )
     )
