@@ -442,7 +442,7 @@ MISTAKES: dict[str, Mistake] = {
     "a metric that is not there": (
         lambda t: t.db.why("path(1, 2)", metric="depth"),
         "unknown-metric",
-        ("choose height or nodes",),
+        ("choose height, nodes or leaves",),
     ),
     "a semiring that is not there": (
         lambda t: t.db.annotate("path(1, 2)", "sum"),

@@ -395,7 +395,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
         int | None, typer.Option("--depth", min=1, metavar="N", help="How deep to go; all the way without.")
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="The smallest proof, by height or nodes.")
+        str | None, typer.Option("--metric", metavar="NAME", help="Smallest proof: height, nodes, leaves.")
     ] = None,
     show_all: Annotated[bool, typer.Option("--all", help="All derivations of the fact.")] = False,
     limit: Annotated[

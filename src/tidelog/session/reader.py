@@ -124,8 +124,8 @@ class EpochReader:
     ) -> "Proof":
         """Return why a fact holds: a proof, found step by step as it is looked at.
 
-        `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`
-        or a `Metric`.
+        `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`,
+        `"leaves"` or a `Metric`.
 
             print(db.why("alias('userSession', 'ins')"))
             db.why(("path", (1, 3)), metric="height")
