@@ -190,3 +190,21 @@ def test_trimmed_indexes_hold_the_same_and_grow(monkeypatch, key, is_trimmed_fir
     assert top == count
     for probe, posting in expected_postings(rows, key).items():
         assert found_posting(grown, probe) == posting
+
+
+@pytest.mark.parametrize("is_built_later", [False, True])
+def test_few_keys_among_many_codes_are_found_through_slots(is_built_later):
+    """Once an evaluation has ended, an index has no group for each of many codes that no row has."""
+    relation = StoredRelation(2, np.int32, counting=True)
+    rows = [(number % 7 * 3000, number) for number in range(5000)]
+    relation.insert(as_rows(rows, 2))
+    if not is_built_later:
+        assert relation.index((0,)).is_dense
+
+    relation.trim()
+    index = relation.index((0,))
+
+    assert not index.is_dense
+    assert matches_oracle(index, rows)
+    relation.insert(as_rows([(1, 2), (3000, 9)], 2))
+    assert matches_oracle(relation.index((0,)), [*rows, (1, 2), (3000, 9)])

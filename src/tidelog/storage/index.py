@@ -29,6 +29,9 @@ _SMALLEST = 64
 # A single key column is its own group number while its codes stay below this many per row.
 _DENSE_FACTOR = 8
 _DENSE_FLOOR = 1 << 16
+# Once an evaluation has ended, there must be a group for one in so many codes, unless there are few codes.
+_CODES_PER_GROUP = 4
+_CODES_TO_LEAVE = 1 << 12
 # Rows are appended in pieces, so that the scratch array of group numbers stays small.
 _PIECE = 1 << 18
 # So many rows are counted before they are placed, if they are the first.
@@ -86,6 +89,8 @@ class Index:
             self._touched = [] if self._keeps_touched else None
         if not self.rows_indexed and count >= _ROWS_TO_COUNT:
             self._add_first_rows(rows, count, are_exact=are_last and self.boundary < 0)
+            if are_last:
+                self._leave_sparse()
         while self.rows_indexed < count:
             first = self.rows_indexed
             last = min(count, first + _PIECE)
@@ -143,6 +148,7 @@ class Index:
 
     def trim(self) -> None:
         """Give back the memory that postings have to spare; few of them are expected to grow."""
+        self._leave_sparse()
         top = int(self.arena_state[TOP])
         slack = (top - self.rows_indexed) * self.arena.shape[1] * self.arena.itemsize
         if self.boundary >= 0 or slack < _BYTES_TO_TRIM:
@@ -259,6 +265,12 @@ class Index:
             table = zeros((slots,), np.dtype(np.uint64))
             grow_slots(self.slots, table)
             self.slots = table
+
+    def _leave_sparse(self) -> None:
+        """Find groups through slots where few codes have one: groups are mostly empty then."""
+        codes = len(self.groups)
+        if self.is_dense and codes > _CODES_TO_LEAVE and codes > _CODES_PER_GROUP * self.statistics()[1]:
+            self._leave_dense()
 
     def _leave_dense(self) -> None:
         """Find groups through slots from now on, no longer by code."""

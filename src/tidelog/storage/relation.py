@@ -484,7 +484,7 @@ class StoredRelation:
         index = self.indexes.get(key)
         if index is None:
             index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
-            index.add_rows(self.rows, boundary)
+            index.add_rows(self.rows, boundary, are_last=self._is_trimmed)
             self.indexes[key] = index
             self.direct.pop(key, None)
         rows = self.held if index.rows_indexed >= self.dropped[1] else self.rows
