@@ -19,6 +19,7 @@ python -m benchmarks review --commits 300
 python -m benchmarks past --data DIR
 python -m benchmarks demand
 python -m benchmarks pipeline --users 50000 --json out.json
+python -m benchmarks reasoners --small
 python -m benchmarks recursion
 """
 
@@ -52,6 +53,8 @@ from benchmarks.peers import PEERS
 from benchmarks.pipeline.command import add_arguments as add_pipeline_arguments
 from benchmarks.pipeline.command import run_pipeline
 from benchmarks.proofs.command import add_proof_arguments, run_proofs
+from benchmarks.reasoners.command import add_arguments as add_reasoner_arguments
+from benchmarks.reasoners.command import run_reasoners
 from benchmarks.report import line, read_json, results_page, write_json
 from benchmarks.runner import How, Run, is_installed, run_peer, run_tidelog
 from benchmarks.scale import add_arguments as add_scale_arguments
@@ -77,6 +80,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "joins": run_joins,
     "past": run_past,
     "proofs": run_proofs,
+    "reasoners": run_reasoners,
     "review": run_reviews,
     "scale": run_scale,
     "faults": run_faults,
@@ -228,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     add_review_arguments(commands.add_parser("review", help="measure reviews of commits"))
     add_editor_arguments(commands.add_parser("editor", help="measure edits through the language server"))
     add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
+    add_reasoner_arguments(commands.add_parser("reasoners", help="measure reasoners side by side"))
     recursion = commands.add_parser("recursion", help="measure recursion over data frames beside Spark's own")
     add_recursion_arguments(recursion)
     add_spark_arguments(commands.add_parser("spark", help="measure the engine on Spark"))

@@ -24,7 +24,7 @@ def facts_folder(workload: Workload, data: Path | None, cache: Path) -> Path | N
     """
     match workload.facts:
         case Published(folder, rename):
-            source = _published_folder(folder, data, cache)
+            source = published_folder(folder, data, cache)
             if source is None or not rename:
                 return source
             return _make_once(cache / "facts" / workload.name, lambda new: _link(source, new, rename))
@@ -43,7 +43,8 @@ def first_lines(facts: Path, cache: Path, workload: Workload, lines: int = 20) -
     return _make_once(cache / "warm" / workload.name, copy)
 
 
-def _published_folder(folder: str, data: Path | None, cache: Path) -> Path | None:
+def published_folder(folder: str, data: Path | None, cache: Path) -> Path | None:
+    """Return the folder of a published data set, unpacked if need be; None if it is nowhere to be found."""
     if data is not None and (data / folder).is_dir():
         return (data / folder).resolve()
     if data is not None and (archive := data / f"{folder}.tar.xz").is_file():
