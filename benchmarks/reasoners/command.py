@@ -49,8 +49,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run_reasoners(options: argparse.Namespace) -> int:
     """Measure, print a table for each subject, and keep what was asked for; return the exit status."""
     cells: list[Cell] = []
-    told = describe_machine()
-    print("; ".join(f"{key}: {value}" for key, value in told.items() if not isinstance(value, dict)))
+    described = describe_machine()
+    print("; ".join(f"{key}: {value}" for key, value in described.items() if not isinstance(value, dict)))
     for subject in subjects(is_small=options.small):
         facts = _facts(subject, options)
         if facts is None:
@@ -94,8 +94,8 @@ def _cells(subject: Subject, facts: Path, options: argparse.Namespace) -> Iterat
         if done.is_timeout:
             yield Cell(subject.name, reasoner.name, {}, reason=f"over {options.limit:g} s")
         elif done.status:
-            said = (done.errors.strip().splitlines() or ["no message"])[-1]
-            yield Cell(subject.name, reasoner.name, {}, reason=f"failed: {said}")
+            message = (done.errors.strip().splitlines() or ["no message"])[-1]
+            yield Cell(subject.name, reasoner.name, {}, reason=f"failed: {message}")
         else:
             reply = json.loads(done.output.splitlines()[-1])
             sizes[reasoner.name] = reply["found"]
