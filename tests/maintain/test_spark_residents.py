@@ -12,6 +12,7 @@ from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
 from tidelog import TidelogError
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.spark.options import SparkOptions
+from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.service import _Service
 from tidelog.maintain.spark import SparkMaintainedEngine
 
@@ -150,6 +151,70 @@ def test_partners_that_die_again_and_again_are_given_up():
         assert run.relations() == before == run.expected()
         run.change(delete={"edge": [(4, 5)]})
         assert run.relations() == run.expected()
+        run.engine.close()
+
+
+@pytest.fixture
+def evaluations(monkeypatch):
+    """Return a list of the strata that partners evaluate from scratch."""
+    found = []
+    run = PartnerEngine._run
+
+    def note(engine, number, stratum):
+        if stratum.rules:
+            found.append(stratum.relations)
+        return run(engine, number, stratum)
+
+    monkeypatch.setattr(PartnerEngine, "_run", note)
+    return found
+
+
+def test_a_state_that_is_taken_over_is_not_evaluated(evaluations):
+    """What partners kept is loaded from an exported state, and followed from there."""
+    with tasks_in_threads():
+        run = Resident(build(PATHS)).start(CHAIN)
+        run.change(delete={"edge": [(4, 5)]})
+        evaluations.clear()
+
+        moved = run.moved()
+
+        assert moved.relations() == run.relations()
+        moved.change(insert={"edge": [(4, 5), (11, 0)]}, delete={"edge": [(9, 10)]})
+        assert moved.relations() == moved.expected()
+        assert evaluations == []
+        for each in (run, moved):
+            each.engine.close()
+
+
+def test_strata_with_relations_of_a_pass_are_evaluated(evaluations):
+    """A rule that is cut in two derives a relation that no state has; other strata are loaded."""
+    text = PATHS + "far(x, y) :- far(x, z), far(z, w), far(w, y).\n"
+    with tasks_in_threads():
+        run = Resident(build(text)).start(CHAIN)
+        evaluations.clear()
+
+        moved = run.moved()
+        moved.change(delete={"edge": [(9, 10)]})
+
+        assert moved.relations() == moved.expected()
+        assert {name for names in evaluations for name in names if "/" not in name} == {"far"}
+        for each in (run, moved):
+            each.engine.close()
+
+
+@settings(max_examples=10)
+@given(data=st.data())
+def test_states_that_are_taken_over_are_exact(data):
+    """Random programs go on from an exported state as if they had never stopped."""
+    drawn = data.draw(tangled_programs())
+    with tasks_in_threads():
+        run = Resident(followable(drawn.text)).start(drawn.inputs)
+        for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
+            run.change(epoch.inserts, epoch.deletes)
+            moved = run.moved()
+            run.engine.close()
+            run = moved
+            assert run.relations() == run.expected()
         run.engine.close()
 
 

@@ -108,14 +108,14 @@ class Maintained:
 
     def again(self) -> "Maintained":
         """Return another engine that evaluated the same input facts from nothing, with the same codes."""
-        other = Maintained(self.program, self.functions, self.settings)
+        other = type(self)(self.program, self.functions, self.settings)
         other.codec = self.codec
         other._new_engine()
         return other.start(self.inputs)
 
     def moved(self) -> "Maintained":
         """Return another engine that took over the exported state."""
-        other = Maintained(self.program, self.functions, self.settings)
+        other = type(self)(self.program, self.functions, self.settings)
         other.codec = self.codec
         other._new_engine()
         other.engine.import_state(self.engine.export_state())

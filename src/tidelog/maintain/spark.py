@@ -23,7 +23,6 @@ from tidelog.engine.epoch import (
     EpochResult,
     MaintenanceSettings,
     RelationChange,
-    RelationState,
     StratumReport,
 )
 from tidelog.engine.numbering import Numbering
@@ -48,6 +47,7 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
 from tidelog.maintain.partners.groups import DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
@@ -374,28 +374,23 @@ class SparkMaintainedEngine:
     # --- other processes ------------------------------------------------------------------------------
 
     def export_state(self) -> EngineState:
-        """Return all facts and which of them are input facts; iterations and counts are not known."""
-        relations = {}
-        for name in self._program.relations:
-            rows = self._rows(name)
-            left_out = without_rows(self._inputs[name].rows(), rows)
-            is_input = np.concatenate([self._inputs[name].contain(rows), np.ones(len(left_out), np.bool_)])
-            levels = np.where(is_input, 0, 1).astype(np.int32)
-            levels[len(rows) :] = 2**31 - 1
-            every = np.concatenate([rows, left_out])
-            relations[name] = RelationState(
-                fact_columns(every), levels, np.ones(len(every), np.int32), is_input
-            )
-        return EngineState(relations, numbers=self.numbering.export())
+        """Return all facts and which of them are input facts; see `maintain.partners.exported`."""
+        relations = {
+            name: export_relation(self._home.get(name), name, self._inputs[name], self._folder)
+            for name in self._program.relations
+        }
+        return EngineState(relations, exported_work(self._program, self._groups), self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
-        """Take over the input facts of an exported state and evaluate them."""
+        """Take over an exported state; what it does not know of strata is evaluated."""
         self.numbering.take(state.numbers)
         for name, relation in state.relations.items():
             arity = self._arity(name)
             inputs = [column[relation.is_input] for column in relation.columns]
             self._inputs[name].insert(fact_rows(inputs, arity))
-        self.evaluate(SilentObserver())
+        self._place()
+        keep_exported(self._groups, state, self._program, self._folder)
+        self._evaluate_groups(SilentObserver(), ())
 
     def begin(self, batch: str | None) -> bool:
         """Name the transaction that is applied next; return False if it was applied already."""

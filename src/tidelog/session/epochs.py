@@ -311,8 +311,8 @@ class Epochs:
 def fingerprint(program: Program, kind: EngineKind) -> str:
     """Return a text that tells apart states whose annotations may differ.
 
-    They differ with the rules, with the version of Tidelog, and with the engine: only the local one knows
-    iterations and counts.
+    They differ with the rules, with the version of Tidelog, and with the engine: on Spark, iterations and
+    counts are known only of what partners keep.
     """
     text = f"{own_version()}\n{kind.name}\n{print_program(program)}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()

@@ -117,8 +117,8 @@ def _about_store(request: Request) -> Iterator[Diagnostic]:
     if request.options.store is not None and request.spark is not None:
         yield Diagnostic(
             code="spark-store",
-            message="a store keeps nothing of what workers derived: opening it evaluates the program again",
-            hint="spark_options={'storage': ...} keeps the workers' state, and goes on from there",
+            message="the driver writes a store and reads it: all facts must fit into its memory",
+            hint="spark_options={'storage': ...} keeps the workers' state in files of their own",
             severity=Severity.WARNING,
         )
 

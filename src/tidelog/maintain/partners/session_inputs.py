@@ -31,7 +31,7 @@ class SessionInput:
 
     def __init__(self, name: str, arity: int, folder: Folder) -> None:
         self._name = name
-        self._arity = arity
+        self.arity = arity
         self._folder = folder
         # All facts, or those that are not in files.
         self._inserted = StoredRelation(arity, np.int64, counting=True)
@@ -58,9 +58,9 @@ class SessionInput:
         if base and size > most_in_memory:
             self.filed = CodeFiles(tuple(base), size, is_wide=True)
             for file in files[len(base) :]:
-                self._follow(*combine_changes(self._folder, [file], self._arity))
+                self._follow(*combine_changes(self._folder, [file], self.arity))
             return
-        self.insert(read_state(self._folder, files, self._arity).live_rows())
+        self.insert(read_state(self._folder, files, self.arity).live_rows())
 
     def change(self, inserted: CodeArray, deleted: CodeArray) -> None:
         """Delete facts that are there, and insert others."""
@@ -90,12 +90,12 @@ class SessionInput:
         found: npt.NDArray[np.bool_] = self._inserted.find(rows) >= 0
         if self.filed is None or not len(rows):
             return found
-        asked = StoredRelation(self._arity, np.int64)
+        asked = StoredRelation(self.arity, np.int64)
         asked.insert(np.ascontiguousarray(rows[~found]))
         is_filed = np.zeros(len(asked), np.bool_)
         for file in self.filed.files if len(asked) else ():
             for group in range(self._folder.count_groups(file)):
-                read = self._folder.read_rows(file, self._arity, group=group).rows.astype(np.int64)
+                read = self._folder.read_rows(file, self.arity, group=group).rows.astype(np.int64)
                 numbers = asked.find(np.ascontiguousarray(read))
                 is_filed[numbers[numbers >= 0]] = True
         places = asked.find(rows)
@@ -108,7 +108,7 @@ class SessionInput:
         own = self._inserted.live_rows()
         if self.filed is None:
             return own
-        parts = [self._folder.read_rows(file, self._arity).rows.astype(np.int64) for file in self.filed.files]
+        parts = [self._folder.read_rows(file, self.arity).rows.astype(np.int64) for file in self.filed.files]
         return np.concatenate([own, without_rows(np.concatenate(parts), self._deleted.live_rows())])
 
     def files(self) -> list[str]:
@@ -127,11 +127,11 @@ class SessionInput:
 
     def shortened(self, files: list[str]) -> list[str]:
         """Return files of the state; changes become one file if they are many."""
-        return shorten_files(self._folder, self._name, files, self._arity)
+        return shorten_files(self._folder, self._name, files, self.arity)
 
     def copy(self) -> "SessionInput":
         """Return the same facts, which can be changed apart."""
-        other = SessionInput(self._name, self._arity, self._folder)
+        other = SessionInput(self._name, self.arity, self._folder)
         other.filed = self.filed
         other._inserted.insert(self._inserted.live_rows())
         other._deleted.insert(self._deleted.live_rows())

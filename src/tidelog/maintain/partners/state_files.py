@@ -78,6 +78,19 @@ def read_state(folder: Folder, files: Sequence[str], arity: int) -> StoredRelati
     return facts_of((folder.read_rows(file, arity) for file in files), arity)
 
 
+def read_annotated(folder: Folder, files: Sequence[str], arity: int) -> Annotated:
+    """Return the facts in files with their levels and counts; the latest file that has a row decides."""
+    found = StoredRelation(arity, np.int64, counting=True)
+    for file in files:
+        content = folder.read_rows(file, arity)
+        numbers = found.locate(np.ascontiguousarray(content.rows.astype(np.int64)))
+        # Input facts as workers wrote them have neither.
+        found.levels[numbers] = 0 if content.levels is None else content.levels
+        found.counts[numbers] = 1 if content.counts is None else content.counts
+    facts = np.flatnonzero(found.levels[: found.count] != ABSENT)
+    return Annotated(found.rows[facts], found.levels[facts], found.counts[facts])
+
+
 def facts_of(contents: Iterable[Annotated], arity: int) -> StoredRelation:
     """Return the facts in the contents of files; the latest one that has a row decides about it.
 

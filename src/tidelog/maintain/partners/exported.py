@@ -1,0 +1,92 @@
+"""A state of groups for a store, and back: strata that partners keep are not evaluated again."""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+import numpy as np
+
+from tidelog.engine.code_rows import fact_columns, fact_rows
+from tidelog.engine.epoch import EngineState, RelationState
+from tidelog.engine.local.state import fits_narrow
+from tidelog.engine.spark.files import Annotated, Folder, file_name
+from tidelog.maintain.partners.groups import KeptRelation, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.session_inputs import SessionInput
+from tidelog.maintain.partners.state_files import read_annotated, without_rows
+from tidelog.program.nodes import Program
+from tidelog.storage.annotations import ABSENT
+
+# The work of a stratum whose levels and counts are not in the state.
+_UNKNOWN: Final = -1
+
+
+def export_relation(
+    home: StratumGroup | None, name: str, inputs: SessionInput, folder: Folder
+) -> RelationState:
+    """Return the facts of a relation and which of them are input facts.
+
+    Levels and counts are known where partners keep the relation.
+    """
+    if isinstance(home, PartnerGroup):
+        content = read_annotated(folder, home.files.get(name, ()), inputs.arity)
+        assert content.levels is not None
+        assert content.counts is not None
+        rows, levels, counts = content.rows, content.levels, content.counts
+    else:
+        rows = inputs.rows() if home is None else home.stored(name).live_rows()
+        rows = rows.astype(np.int64, copy=False)
+        levels = np.where(inputs.contain(rows), 0, 1).astype(np.int32)
+        counts = np.ones(len(rows), np.int32)
+    # Input facts that a law leaves out are in the state, but hold no more.
+    left_out = without_rows(inputs.rows(), rows)
+    is_input = np.concatenate([inputs.contain(rows), np.ones(len(left_out), np.bool_)])
+    return RelationState(
+        fact_columns(np.concatenate([rows, left_out])),
+        np.concatenate([levels, np.full(len(left_out), ABSENT, np.int32)]),
+        np.concatenate([counts, np.ones(len(left_out), np.int32)]),
+        is_input,
+    )
+
+
+def exported_work(program: Program, groups: Sequence[StratumGroup]) -> list[int]:
+    """Return the work of each stratum's last evaluation, where partners keep it as it is written."""
+    known = {
+        stratum.relations: work
+        for group in groups
+        if isinstance(group, PartnerGroup)
+        for stratum, work in zip(group.program.strata, group.work, strict=True)
+    }
+    return [known.get(stratum.relations, _UNKNOWN) for stratum in program.strata]
+
+
+def keep_exported(
+    groups: Sequence[StratumGroup], state: EngineState, program: Program, folder: Folder
+) -> None:
+    """Let partners load what a state has of their strata, instead of evaluating them.
+
+    Strata to which a pass added relations are evaluated: the state does not have these.
+    """
+    if len(state.stratum_work) != len(program.strata):
+        return
+    work = {stratum.relations: each for stratum, each in zip(program.strata, state.stratum_work, strict=True)}
+    for group in groups:
+        if isinstance(group, PartnerGroup):
+            group.kept = dict(_kept(group, state.relations, work, folder))
+
+
+def _kept(
+    group: PartnerGroup,
+    relations: Mapping[str, RelationState],
+    work: Mapping[tuple[str, ...], int],
+    folder: Folder,
+) -> Iterator[tuple[str, KeptRelation]]:
+    for stratum in group.program.strata:
+        done = work.get(stratum.relations, _UNKNOWN)
+        if not stratum.rules or done == _UNKNOWN:
+            continue
+        for name in stratum.relations:
+            exported = relations[name]
+            rows = fact_rows(exported.columns, group.program.relations[name].arity)
+            content = Annotated(rows, exported.levels, exported.counts)
+            file = folder.write_rows(file_name(name, 0, f"imported-{uuid.uuid4().hex[:12]}"), content)
+            yield name, KeptRelation([file], len(rows), done, not fits_narrow(rows))
