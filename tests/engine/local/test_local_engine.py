@@ -114,6 +114,21 @@ def test_wide_input_after_narrow_input():
     assert run(PATH, engine="local", inputs=inputs) == run(PATH, inputs=inputs)
 
 
+@pytest.mark.parametrize("kind", ["eqrel", "choice-domain x", "choice-domain y"])
+def test_inputs_of_relations_that_settle_survive_widening(kind):
+    """Settling puts other rows in the place of the inputs, which a second run of the stratum begins with."""
+    text = f"""
+    .decl one(x: number)
+    .input one
+    .decl r(x: number, y: number) {kind}
+    .input r
+    r(3, 1) :- one(x), f = range(0.0, 2.0), f < 9.5.
+    """
+    inputs = {"one": [(1,)], "r": [(2, -1), (2, 7), (5, 6), (8, 6)]}
+
+    assert run(text, engine="local", inputs=inputs) == run(text, inputs=inputs)
+
+
 def test_relations_that_settle_are_widened_too():
     """Choice, equivalence and subsumption start again from their inputs when codes widen."""
     text = """

@@ -16,6 +16,7 @@ from tidelog.engine.local.evaluated import Evaluated
 from tidelog.engine.local.expressions import Expressions, NumberFunctor
 from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.runnable_rules import RunContext
+from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.local.state import LocalState, NeedsWideCodes
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.stratum import StratumRun
@@ -151,17 +152,22 @@ class LocalEngine:
         self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
         """Run one stratum; if a code outgrows 32 bits, widen the state and run it again."""
-        # Rows are only ever appended, so the first ones are the inputs even after a failed run.
-        inputs = {
-            name: (self._state.relations[name], self._state.relations[name].count)
+        state = self._state
+        counts = {name: state.relations[name].count for name in stratum.relations}
+        # Rows are only ever appended, so the first ones are the inputs even after a failed run; but not
+        # where settling the inputs put others in their place.
+        settled = {
+            name: state.relations[name].live_rows().copy()
             for name in stratum.relations
+            if needs_settling(state.program.relations[name])
         }
         try:
             return self._run_once(number, stratum, context, observer)
         except NeedsWideCodes:
-            for name, (relation, count) in inputs.items():
-                self._state.replace(name, relation.held[:count])
-            self._state.widen()
+            for name, count in counts.items():
+                rows = settled[name] if name in settled else state.relations[name].held[:count]
+                state.replace(name, rows)
+            state.widen()
             return self._run_once(number, stratum, context, observer)
 
     def _run_once(
