@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from support.epochs import examples
 from support.kernel_oracles import oracle_of
 from tidelog.storage.address import address_of
+from tidelog.storage.annotations import BEFORE, STATUS_BYTE
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -23,7 +24,7 @@ from tidelog.storage.judge_row import (
     Literal,
     judge_batch,
 )
-from tidelog.storage.structs import addresses_of, words_of
+from tidelog.storage.structs import MARK_BYTES, addresses_of, words_of
 
 ABSENT = int(ABSENT_LEVEL)
 
@@ -131,11 +132,15 @@ def test_derivations_are_judged_by_the_definition(
     for literal, kind, known in zip(literals, kinds, states, strict=True):
         facts = [fact for fact in known if fact is not None]
         literal["is_own"], literal["is_negated"], literal["must_check"] = kind.is_own, kind.is_negated, 1
-        for field, column in ("previous", "previous"), ("levels", "level"), ("before", "before"):
+        for field, column in ("previous", "previous"), ("levels", "level"):
             kept.append(np.array([getattr(fact, column) for fact in facts], np.int32))
             literal[field] = address_of(kept[-1])
-        kept.append(np.array([fact.mark for fact in facts], np.uint8))
-        literal["marks"] = address_of(kept[-1])
+        marks = np.zeros((len(facts), MARK_BYTES // 4), np.int32)
+        marks[:, BEFORE] = [fact.before for fact in facts]
+        marks.view(np.uint8)[:, STATUS_BYTE] = [fact.mark for fact in facts]
+        kept.append(marks)
+        literal["before"] = address_of(marks[:, BEFORE])
+        literal["marks"] = address_of(marks.view(np.uint8)[:, STATUS_BYTE])
     combined = [each for each in product(*states) if may_be_found(kinds, each, place, reading)]
     rows = [
         [-1 if fact is None else states[at].index(fact) for at, fact in enumerate(each)] for each in combined

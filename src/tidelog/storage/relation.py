@@ -558,7 +558,7 @@ class StoredRelation:
 
     def begin_evaluation(self) -> None:
         """Let indexes have no row numbers until `end_evaluation`, if there is none and no row is dead."""
-        self._numbers_entries = bool(self.indexes) or self.alive.size > 0
+        self._numbers_entries = bool(self.all_indexes()) or self.alive.size > 0
 
     def end_evaluation(self) -> None:
         """Drop indexes whose entries have no row numbers; give back what others and later ones can spare."""
