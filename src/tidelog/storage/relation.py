@@ -1,6 +1,6 @@
 """The rows of one relation with their membership table and indexes."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from itertools import count
 
@@ -8,30 +8,25 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.direct import DirectIndex, direct_index
-from tidelog.storage.index import Index
 from tidelog.storage.join import find_bindings
-from tidelog.storage.kernel import Bools, Code, CodeArray, Int32s, Int64s, Slots
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.membership import (
     insert_rows,
     move_rows,
     moves_into_gaps,
     number_rows,
 )
-from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
+from tidelog.storage.relation_indexes import RelationIndexes
 from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots
-from tidelog.storage.trie import Trie
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
 _SMALLEST = 64
 _ANNOTATIONS = ("levels", "previous")
 _VERSIONS = count()
-# An index by the columns of its key, an ordered one by those and the column that orders it.
-IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
 _NO_CONSTANTS: Int64s = np.empty(0, np.int64)
@@ -51,7 +46,7 @@ _NUMBERS_PER_BLOCK = 256
 _NUMBERS_PER_LARGE_BLOCK = 1 << 13
 
 
-class StoredRelation:
+class StoredRelation(RelationIndexes):
     """Distinct rows in the order of their insertion.
 
     Rows are numbered from 0. `insert` adds rows at the end; an iteration's new rows are
@@ -85,26 +80,12 @@ class StoredRelation:
         self.previous: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.count = 0
         self.deleted = 0
-        self.indexes: dict[IndexName, Index] = {}
-        # In place of postings, where few rows share a key.
-        self.direct: dict[tuple[int, ...], DirectIndex] = {}
-        # Those that somebody reads who knows nothing else.
-        self._kept_postings: set[tuple[int, ...]] = set()
-        self._numbers_entries = counting
-        # The keys of indexes that an evaluation used and that were dropped after it.
-        self._keys_joined: set[IndexName] = set()
-        self._is_trimmed = False
-        self.tries: dict[tuple[int, ...], Trie] = {}
+        super().__init__(is_numbered=counting)
         self.shared = np.zeros(1, np.int64)
         self._columns: Int32s = np.arange(arity, dtype=np.int32)
 
     def __len__(self) -> int:
         return self.count - self.deleted
-
-    @property
-    def dtype(self) -> np.dtype[Code]:
-        """Return the width in which codes are stored."""
-        return self.held.dtype
 
     @property
     def rows(self) -> CodeArray:
@@ -471,115 +452,6 @@ class StoredRelation:
     def find(self, probes: CodeArray) -> Int64s:
         """Return the number of the row equal to each probe, or -1."""
         return self.row_numbers(probes, _NO_CONSTANTS, self._columns)
-
-    def index(self, key: tuple[int, ...], boundary: int = 0) -> Index:
-        """Return the postings by the columns `key`, built on first use.
-
-        Rows from `boundary` on are the new ones, if the index is built now and its entries have no numbers.
-        """
-        self._kept_postings.add(key)
-        return self._postings(key, boundary)
-
-    def _postings(self, key: tuple[int, ...], boundary: int) -> Index:
-        index = self.indexes.get(key)
-        if index is None:
-            index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
-            index.add_rows(self.rows, boundary, are_last=self._is_trimmed)
-            self.indexes[key] = index
-            self.direct.pop(key, None)
-        rows = self.held if index.rows_indexed >= self.dropped[1] else self.rows
-        index.add_rows(rows, self.count, are_last=self._is_trimmed)
-        return index
-
-    def lookup(self, key: tuple[int, ...], boundary: int = 0) -> Index | DirectIndex:
-        """Return the index on the columns `key` for readers that know both kinds, built on first use.
-
-        In a session, once a relation was evaluated, it is a direct one where few rows share a key.
-        """
-        if not self.has_index(key) and self._may_be_direct(key):
-            self._make_direct(key)
-        if key in self.direct:
-            self.direct[key].add_rows(self.rows, self.count)
-            if self.direct[key].is_useful:
-                return self.direct[key]
-        return self._postings(key, boundary)
-
-    def has_index(self, key: IndexName) -> bool:
-        """Say whether there is an index of this name, of either kind."""
-        return key in self.indexes or key in self.direct
-
-    def all_indexes(self) -> list[Index | DirectIndex]:
-        """Return the indexes of both kinds."""
-        return [*self.indexes.values(), *self.direct.values()]
-
-    def _may_be_direct(self, key: tuple[int, ...]) -> bool:
-        is_ready = self._is_trimmed and self._numbers_entries and not self.dropped[1]
-        return is_ready and len(key) == 1 and key not in self._kept_postings
-
-    def _make_direct(self, key: tuple[int, ...]) -> None:
-        """Replace postings by a direct index, if that is useful."""
-        made = direct_index(key[0], self.rows, self.count)
-        if made is not None:
-            self.direct[key] = made
-            self.indexes.pop(key, None)
-
-    def index_new_rows(self) -> None:
-        """Let all indexes cover all rows."""
-        for index in self.indexes.values():
-            if index.rows_indexed < self.count:
-                index.add_rows(self.rows, self.count)
-        self.enter_new_rows()
-
-    def enter_new_rows(self) -> None:
-        """Let direct indexes cover all rows; those that are no longer useful become postings."""
-        for index in [each for each in self.direct.values() if each.rows_indexed < self.count]:
-            self.lookup(index.key)
-
-    def is_joined_by(self, key: tuple[int, ...]) -> bool:
-        """Say whether there is an index by these columns, or was one until an evaluation ended."""
-        return self.has_index(key) or key in self._keys_joined
-
-    def trim(self) -> None:
-        """Give back what indexes have to spare, also of those to come: few rows are expected to be added."""
-        self._is_trimmed = True
-        for index in list(self.indexes.values()):
-            if index.key in self.indexes and self._may_be_direct(index.key):
-                self._make_direct(index.key)
-        for index in self.indexes.values():
-            index.trim()
-
-    def number_entries(self, keys: Collection[IndexName] | None = None) -> None:
-        """Build indexes again whose entries have no row numbers, all or some; later ones have them, too."""
-        self._numbers_entries = True
-        for name, index in self.indexes.items():
-            if index.boundary >= 0 and (keys is None or name in keys):
-                self.indexes[name] = Index(index.key, self.arity, self.dtype)
-                self.indexes[name].add_rows(self.rows, index.rows_indexed, are_last=self._is_trimmed)
-
-    def begin_evaluation(self) -> None:
-        """Let indexes have no row numbers until `end_evaluation`, if there is none and no row is dead."""
-        self._numbers_entries = bool(self.all_indexes()) or self.alive.size > 0
-
-    def end_evaluation(self) -> None:
-        """Drop indexes whose entries have no row numbers; give back what others and later ones can spare."""
-        self._numbers_entries = True
-        self._keys_joined.update(self.indexes)
-        self.indexes = {name: index for name, index in self.indexes.items() if index.boundary < 0}
-        self.trim()
-
-    def trie(self, columns: tuple[int, ...]) -> Trie:
-        """Return the trie whose levels are the columns in this order; its readers add the rows."""
-        return self.tries.setdefault(columns, Trie(columns))
-
-    def ordered_index(self, key: tuple[int, ...], column: int) -> OrderedIndex:
-        """Return the index on the columns `key` with postings ordered by `column`, built on first use."""
-        index = self.indexes.get((key, column))
-        if index is None:
-            index = OrderedIndex(key, column, self.arity, self.dtype)
-            self.indexes[key, column] = index
-        assert isinstance(index, OrderedIndex)
-        index.add_rows(self.rows, self.count)
-        return index
 
     def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
         """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""

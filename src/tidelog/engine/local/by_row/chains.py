@@ -23,7 +23,7 @@ from tidelog.plan.operators import (
 from tidelog.program.nodes import Application, Constant, Constraint, Term, Variable
 from tidelog.storage.join import EQUAL, LESS, LESS_EQUAL, UNEQUAL
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW
-from tidelog.storage.relation import IndexName
+from tidelog.storage.relation_indexes import IndexName
 from tidelog.values import Kind
 
 _COMPARISONS = {"=": EQUAL, "!=": UNEQUAL, "<": LESS, "<=": LESS_EQUAL}

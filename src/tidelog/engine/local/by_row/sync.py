@@ -13,7 +13,7 @@ from tidelog.storage.address import address_of
 from tidelog.storage.direct import DirectIndex
 from tidelog.storage.kernel import Bools
 from tidelog.storage.ordered import OrderedIndex
-from tidelog.storage.relation import IndexName
+from tidelog.storage.relation_indexes import IndexName
 from tidelog.storage.structs import columns
 
 # The arrays of relations, of what an epoch knows about them, and of indexes; tables have the addresses under

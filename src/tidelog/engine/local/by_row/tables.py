@@ -11,7 +11,7 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.local.by_row import layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.judge_row import Literal
-from tidelog.storage.relation import IndexName
+from tidelog.storage.relation_indexes import IndexName
 from tidelog.storage.structs import Structs, words_of
 
 AnyArray = npt.NDArray[np.generic]
