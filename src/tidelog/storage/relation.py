@@ -470,7 +470,7 @@ class StoredRelation(RelationIndexes):
     def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
         """Return the live rows in order, with codes of this width; indexes are built again on demand."""
         packed = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
-        packed.counts_derivations = self.counts_derivations
+        packed.counts_derivations = False
         packed._is_trimmed = self._is_trimmed
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
         packed.insert(self.rows[numbers].astype(packed.dtype, copy=False))
@@ -479,6 +479,7 @@ class StoredRelation(RelationIndexes):
                 getattr(packed, name)[: packed.count] = getattr(self, name)[numbers]
             counts = self.counts[numbers]
             packed.counts[np.flatnonzero(counts)] = counts[counts != 0]
+        packed.counts_derivations = self.counts_derivations
         return packed
 
     def snapshot(self) -> "StoredRelation":
