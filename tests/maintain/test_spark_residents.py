@@ -202,6 +202,27 @@ def test_strata_with_relations_of_a_pass_are_evaluated(evaluations):
             each.engine.close()
 
 
+def test_aggregates_go_on_from_a_state_that_is_taken_over():
+    """Groups that partners have not in memory are found again when a change reaches them."""
+    text = (
+        PATHS
+        + """
+    .decl reached(x: number, n: number, m: number)
+    reached(x, n, m) :- edge(x, _), n = count : { path(x, _) }, m = max y : { far(x, y) }.
+    """
+    )
+    with tasks_in_threads():
+        run = Resident(build(text)).start(CHAIN)
+
+        moved = run.moved()
+
+        for edge in ((9, 10), (2, 3)):
+            moved.change(delete={"edge": [edge]}, insert={"edge": [(edge[0], 40)]})
+            assert moved.relations() == moved.expected()
+        for each in (run, moved):
+            each.engine.close()
+
+
 @settings(max_examples=10)
 @given(data=st.data())
 def test_states_that_are_taken_over_are_exact(data):
