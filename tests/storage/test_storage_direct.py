@@ -48,6 +48,18 @@ def test_rows_are_found_by_their_code(rows, column, pieces, dtype):
     assert (index.rows_indexed, index.group_count) == (len(rows), len(expected))
 
 
+@given(rows=small_rows, again=st.integers(0, 30), dtype=widths)
+def test_rows_that_are_entered_twice_are_there_once(rows, again, dtype):
+    """One index may have two names in a kernel, which enter the same rows one after the other."""
+    index, stored = made_index(rows, 0, 2, dtype)
+
+    entered = enter_rows(index.newest, index.earlier, stored, 0, min(again, len(rows)), len(rows))
+
+    assert entered == 0
+    expected = rows_by_code(rows, 0)
+    assert {code: index.rows_of(code).tolist() for code in expected} == expected
+
+
 @oracle_of(join_direct)
 @given(data=st.data(), rows=small_rows, dtype=widths, room=st.integers(1, 5))
 def test_joins_are_those_of_a_loop(data, rows, dtype, room):

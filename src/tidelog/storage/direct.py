@@ -133,8 +133,13 @@ def enter_rows(newest: Int32s, earlier: Int32s, rows: CodeArray, column: int, fi
 
 @inlined
 def enter_row(newest: Int32s, earlier: Int32s, code: Integer, row: Integer) -> int:
-    """Enter a row, the newest of all, under its code; return 1 if it is the first one there."""
+    """Enter a row, the newest of all, under its code; return 1 if it is the first one there.
+
+    A row that is there already changes nothing: two names of one index enter the same rows.
+    """
     before = newest[code]
+    if before > row:
+        return 0
     newest[code] = row + 1
     if before != 0:
         earlier[row] = before

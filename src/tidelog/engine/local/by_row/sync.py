@@ -201,6 +201,9 @@ def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]
     """Tell an index how many groups and rows a kernel has added to it."""
     index = relation.indexes.get(name) or relation.direct[index_key(name)]
     first = index.rows_indexed
+    if isinstance(index, DirectIndex):
+        # It may have other names, and whichever entered a row first counted its key.
+        counts = max(index.group_count, counts[0]), max(first, counts[1])
     index.group_count, index.rows_indexed = counts
     if isinstance(index, OrderedIndex):
         index.order_rows(relation.rows, first, index.rows_indexed)
