@@ -44,8 +44,8 @@ class ProofForm(StrEnum):
     """Forms of a proof: those of every result, the layout of logic books, two graphs and a page."""
 
     TEXT = "text"
-    HORIZONTAL = "horizontal"
     JSON = "json"
+    HORIZONTAL = "horizontal"
     DOT = "dot"
     MERMAID = "mermaid"
     HTML = "html"
