@@ -50,23 +50,22 @@ def check_settings(options: SparkOptions) -> None:
 
 
 def _against_dynamic_allocation(options: SparkOptions) -> Iterator[Diagnostic]:
-    code = "spark-dynamic-allocation"
     if options.exchange == "sockets" and not options.resident:
         yield Diagnostic(
-            code=code,
+            code="spark-dynamic-allocation",
             message="exchange='sockets' needs barrier stages, which Spark refuses under dynamic allocation",
             hint="set spark.dynamicAllocation.enabled=false, or leave the option out",
         )
     most = _most_slots(options.spark)
     if options.resident and options.partners is None:
         yield Diagnostic(
-            code=code,
+            code="spark-dynamic-allocation",
             message="resident=True needs a number of partners, because slots change under dynamic allocation",
             hint="write partners=4, or set spark.dynamicAllocation.enabled=false",
         )
     elif options.resident and options.partners is not None and most is not None and options.partners > most:
         yield Diagnostic(
-            code=code,
+            code="spark-dynamic-allocation",
             message=f"{options.partners} resident partners never get a slot each: Spark may request {most}",
             hint="give fewer partners, or raise spark.dynamicAllocation.maxExecutors",
         )
