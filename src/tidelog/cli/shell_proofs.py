@@ -100,7 +100,7 @@ class ProofCommands:
     def _subproof(self, text: str) -> None:
         """List the facts at which the last proof was cut, or show the proof of one of them."""
         if self._proof is None:
-            raise mistake("no-proof", "there is no proof to go on from", "begin with `why FACT`")
+            raise mistake("no-shown-proof", "there is no proof to go on from", "begin with `why FACT`")
         cut = [node.proof for node in number_nodes(self._proof, self._depth) if not node.is_expanded]
         if not text:
             for number, proof in enumerate(cut, start=1):
