@@ -124,8 +124,12 @@ class Page:
         self.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
 
     def complaints(self) -> list[str]:
-        """Return what the browser complained about since the last call, the policy's refusals too."""
-        return [each["message"] for each in self.driver.get_log("browser") if each["level"] == "SEVERE"]
+        """Return what the browser complained about since the last call, the policy's refusals too.
+
+        A question that the page asks late, when the test has ended its server, is not one.
+        """
+        severe = [each["message"] for each in self.driver.get_log("browser") if each["level"] == "SEVERE"]
+        return [message for message in severe if not message.endswith("net::ERR_CONNECTION_REFUSED")]
 
     def _wait(self, condition: Any, words: str) -> object:
         # The page may draw anew between two looks at an element.
