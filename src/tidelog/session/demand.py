@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.dataclass import dataclass
+from tidelog.engine.code_rows import as_columns, fact_columns
 from tidelog.engine.epoch import MaintainedEngine, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import Codes, FactReader, SilentObserver
 from tidelog.explain.epoch_inputs import epoch_inputs
 from tidelog.plan.demand import DemandProgram, DemandSplit, demand_program, split_by_demand
 from tidelog.program.nodes import Program
-from tidelog.storage.kernel import Int64s
 from tidelog.views.epoch_diff import find_epoch_diff
 
 if TYPE_CHECKING:
@@ -145,10 +145,10 @@ class DemandEngine:
                 engine.insert(name, handle.engine.facts(name))
         for name, rows in epoch_inputs(self._epochs, self._epochs.program, None).items():
             if name in made.own:
-                engine.insert(name, [np.ascontiguousarray(rows[:, n]) for n in range(rows.shape[1])])
+                engine.insert(name, as_columns(rows))
         if self._asked and self._columns:
             table = np.array(sorted(self._asked), np.int64)
-            engine.insert(made.asked, [np.ascontiguousarray(table[:, n]) for n in range(table.shape[1])])
+            engine.insert(made.asked, as_columns(table))
         engine.evaluate(SilentObserver())
         self._engine, self._epoch = engine, self._epochs.epoch
 
@@ -171,15 +171,8 @@ class DemandEngine:
                     some = inserted.get(name, deleted.get(name))
                     assert some is not None
                     sides = (inserted.get(name, some[:0]), deleted.get(name, some[:0]))
-                    found[name] = RelationChange(*map(_columns, sides))
+                    found[name] = RelationChange(*map(fact_columns, sides))
         return found
-
-
-def _columns(rows: Int64s) -> list[Codes]:
-    """Return one array per column; a relation without columns has one that tells the number of facts."""
-    if not rows.shape[1]:
-        return [np.zeros(len(rows), np.int64)]
-    return [np.ascontiguousarray(rows[:, place]) for place in range(rows.shape[1])]
 
 
 class DemandedFacts:

@@ -3,8 +3,7 @@
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from tidelog.engine.code_rows import as_columns
 from tidelog.engine.protocol import SilentObserver
 from tidelog.explain.epoch_inputs import epoch_inputs
 from tidelog.explain.proofs.provenance import HEIGHT
@@ -89,7 +88,6 @@ class PastEpochs:
         engine.numbering.take(present.engine.numbering.export())
         later = find_epoch_diff(self.history, self.epoch, self._epochs.epoch, self._epochs.epoch)
         for name, rows in epoch_inputs(self._epochs, program, later).items():
-            columns = [np.ascontiguousarray(rows[:, place]) for place in range(rows.shape[1])]
-            engine.insert(name, columns)
+            engine.insert(name, as_columns(rows))
         engine.evaluate(SilentObserver())
         return EngineHandle(kind, present.codec, engine, present.settings, present.observer)
