@@ -69,14 +69,14 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     output_format: Annotated[
         RunForm,
-        typer.Option("--format", help="Print outputs like this; text writes them as the program says."),
+        typer.Option("--format", help="Print outputs in this form; text writes them as the program says."),
     ] = RunForm.TEXT,
     stats: Annotated[
         str | None, typer.Option("--stats", metavar="FILE", help="Write statistics as JSON; - is stdout.")
     ] = None,
     profile: Annotated[
         Path | None,
-        typer.Option("-p", "--profile", metavar="FILE", help="Write what every rule took, as JSON."),
+        typer.Option("-p", "--profile", metavar="FILE", help="Write the cost of every rule, as JSON."),
     ] = None,
     debug_report: Annotated[
         Path | None,
@@ -84,11 +84,11 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     master: Annotated[
         str | None,
-        typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, as local[4]."),
+        typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, such as local[4]."),
     ] = None,
     floats: Annotated[
         FloatsChoice,
-        typer.Option("--floats", help="How outputs have floats: as Soufflé, or in the fewest digits."),
+        typer.Option("--floats", help="How to write floats: as Soufflé does, or in the fewest digits."),
     ] = FloatsChoice.SOUFFLE,
     no_warn: NoWarnings = False,
     no_progress: Annotated[bool, typer.Option("--no-progress", help="Show no progress.")] = False,
@@ -124,7 +124,7 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     session: "SessionOptions",
     scripts: Annotated[
         list[Path],
-        typer.Argument(help="Change scripts; - is stdin, read as it comes.", metavar="CHANGES..."),
+        typer.Argument(help="Change scripts; - is stdin, applied as it arrives.", metavar="CHANGES..."),
     ],
     *,
     explain_strategy: Annotated[
@@ -136,13 +136,13 @@ def apply(  # noqa: PLR0913 - one parameter per option of the command line
     guards: Annotated[
         list[Path] | None,
         typer.Option(
-            "--guards", metavar="FILE", help="Facts that must never hold, or always; exit 3 if broken."
+            "--guards", metavar="FILE", help="Facts that must never, or always, hold; exit 3 if broken."
         ),
     ] = None,
     strict: Annotated[bool, typer.Option("--strict", help="Refuse an epoch that breaks a guard.")] = False,
     profile_to: Annotated[
         Path | None,
-        typer.Option("-p", "--profile", metavar="FILE", help="Write what every epoch took, as JSON."),
+        typer.Option("-p", "--profile", metavar="FILE", help="Write the cost of every epoch, as JSON."),
     ] = None,
 ) -> None:
     """Apply change scripts to a store or a program, epoch by epoch, and print what each changes."""
@@ -187,23 +187,23 @@ def serve(  # noqa: PLR0913 - one parameter per option of the command line
         str, typer.Option("--host", metavar="HOST", help="Where to listen; only this machine by default.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 is any free one.")
+        int, typer.Option("--port", metavar="N", min=0, max=65535, help="The port; 0 takes any free one.")
     ] = 8421,
-    write: Annotated[bool, typer.Option("--write", help="Let facts be inserted and deleted.")] = False,
+    write: Annotated[bool, typer.Option("--write", help="Allow changes to facts and rules.")] = False,
     token: Annotated[
         str | None,
         typer.Option(
             "--token",
             metavar="TEXT",
             envvar="TIDELOG_TOKEN",
-            help="Ask everyone for this.",
+            help="What every visitor has to enter.",
         ),
     ] = None,
     allow_host: Annotated[
         list[str] | None,
         typer.Option("--allow-host", metavar="NAME", help="Another name of the machine; may be repeated."),
     ] = None,
-    open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
+    open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
     measures: Annotated[
         bool, typer.Option("--profile", help="Measure the evaluation, and show where the time went.")
     ] = False,
@@ -260,24 +260,27 @@ def repair(  # noqa: PLR0913 - one parameter per option of the command line
     missing: Missing = None,
     epoch: Epochs = None,
     method: Method = "reasons",
-    alternatives: Annotated[int, typer.Option("--alternatives", metavar="N", help="How many repairs.")] = 1,
+    alternatives: Annotated[
+        int, typer.Option("--alternatives", metavar="N", help="How many repairs to print.")
+    ] = 1,
     cost: Annotated[
         list[str] | None,
-        typer.Option("--cost", metavar="NAME=COST", help="What a relation or fact costs; 1 by default."),
+        typer.Option("--cost", metavar="NAME=COST", help="Cost of a relation or fact; 1 by default."),
     ] = None,
     untouchable: Annotated[
         list[str] | None,
-        typer.Option("--untouchable", metavar="NAME", help="A relation, fact or rule that stays."),
+        typer.Option("--untouchable", metavar="NAME", help="A relation, fact or rule that must stay."),
     ] = None,
     reject: Annotated[
-        list[str] | None, typer.Option("--reject", metavar="NAME", help="A change that is right; repeatable.")
+        list[str] | None,
+        typer.Option("--reject", metavar="NAME", help="A change that is right; repeatable."),
     ] = None,
     seconds: Annotated[float, typer.Option("--seconds", metavar="S", help="How long to search.")] = 60.0,
-    interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Ask before each answer.")] = False,
+    interactive: Annotated[bool, typer.Option("--interactive", "-i", help="Ask about each repair.")] = False,
     apply_it: Annotated[bool, typer.Option("--apply", help="Apply the repair as an epoch.")] = False,
     output_format: Format = OutputFormat.TEXT,
 ) -> None:
-    """Find the fewest changes to take back so that none of the faults remains; exit 3 without any."""
+    """Find the fewest changes to take back so that no fault remains; exit 3 if there is no repair."""
     from tidelog.cli.blame import FaultOptions, parse_epoch, parse_method  # noqa: PLC0415 - as above
     from tidelog.cli.repair import RepairOptions, parse_costs, print_repair  # noqa: PLC0415 - as above
     from tidelog.explain.blame.wishes import Wishes  # noqa: PLC0415 - as above
@@ -298,7 +301,7 @@ def status(
     store: Annotated[Path, typer.Argument(help="A store's folder.", metavar="STORE")],
     output_format: Format = OutputFormat.TEXT,
 ) -> None:
-    """Tell what a store holds: epoch, sizes, program, last epochs."""
+    """Show what a store holds: epoch, sizes, program, last epochs."""
     from tidelog.cli.status import print_status  # noqa: PLC0415 - starts quickly otherwise
 
     print_status(store, output_format)
@@ -331,7 +334,7 @@ def fmt(
     ] = False,
     write: Annotated[bool, typer.Option("--write", help="Rewrite the files in place.")] = False,
 ) -> None:
-    """Lay programs out in the canonical way; comments stay."""
+    """Print programs in the canonical layout; comments are kept."""
     if check_only and write:
         raise typer.BadParameter("choose one of --check and --write")
     from tidelog.cli.fmt import format_programs  # noqa: PLC0415 - starts quickly otherwise
@@ -366,9 +369,9 @@ def plan(
 @app.command()
 @guarded
 def profile(
-    path: Annotated[Path, typer.Argument(help="What `run --profile` wrote.", metavar="PROFILE")],
+    path: Annotated[Path, typer.Argument(help="The file that `run --profile` wrote.", metavar="PROFILE")],
     other: Annotated[
-        Path | None, typer.Argument(help="Another one, to be compared with the first.", metavar="OTHER")
+        Path | None, typer.Argument(help="Another profile to compare with the first.", metavar="OTHER")
     ] = None,
     *,
     picture: Annotated[
@@ -378,7 +381,7 @@ def profile(
     output_format: Format = OutputFormat.TEXT,
     output: Output = None,
 ) -> None:
-    """Show what a run took: rules, iterations, operators, and advice; or how two runs differ."""
+    """Show where a run spent its time: rules, iterations, operators, and advice; or how two runs differ."""
     from tidelog.cli.profile import ProfileOptions, print_profile  # noqa: PLC0415 - starts quickly otherwise
 
     print_profile(ProfileOptions(path, other, output_format, picture, output))
@@ -392,12 +395,14 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     fact: Fact,
     *,
     depth: Annotated[
-        int | None, typer.Option("--depth", min=1, metavar="N", help="How deep to go; all the way without.")
+        int | None,
+        typer.Option("--depth", min=1, metavar="N", help="How deep to go; all the way by default."),
     ] = None,
     metric: Annotated[
-        str | None, typer.Option("--metric", metavar="NAME", help="Smallest proof: height, nodes, leaves.")
+        str | None,
+        typer.Option("--metric", metavar="NAME", help="Show the smallest proof by height, nodes or leaves."),
     ] = None,
-    show_all: Annotated[bool, typer.Option("--all", help="All derivations of the fact.")] = False,
+    show_all: Annotated[bool, typer.Option("--all", help="Show all derivations of the fact.")] = False,
     limit: Annotated[
         int | None, typer.Option("--limit", min=1, metavar="N", help="With --all: at most this many.")
     ] = None,
@@ -405,7 +410,7 @@ def why(  # noqa: PLR0913 - one parameter per option of the command line
     output_format: ProofFormat = ProofForm.TEXT,
     output: Output = None,
 ) -> None:
-    """Tell why a fact holds: its proof, with the rules as they were written."""
+    """Show why a fact holds: its proof, with the rules as they were written."""
     from tidelog.cli.why import WhyOptions, print_why  # noqa: PLC0415 - as above
 
     print_why(WhyOptions(session, fact, output_format, depth, metric, show_all, limit, output, epoch))
@@ -422,13 +427,13 @@ def why_not(  # noqa: PLR0913 - one parameter per option of the command line
         int, typer.Option("--depth", min=1, metavar="N", help="Ask about missing facts in turn, this deep.")
     ] = 1,
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="Near misses shown for each rule.")
+        int, typer.Option("--limit", min=1, metavar="N", help="How many near misses to show for each rule.")
     ] = 3,
     epoch: AtEpoch = None,
     output_format: Format = OutputFormat.TEXT,
     output: Output = None,
 ) -> None:
-    """Tell why a fact does not hold: how near each rule comes to deriving it."""
+    """Show why a fact does not hold: how near each rule comes to deriving it."""
     from tidelog.cli.why import WhyOptions, print_why_not  # noqa: PLC0415 - as above
 
     form = ProofForm(output_format)

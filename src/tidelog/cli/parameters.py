@@ -64,11 +64,13 @@ Scripts = Annotated[
     list[Path] | None,
     typer.Argument(help="Change scripts to apply to a program first.", metavar="CHANGES..."),
 ]
-Fact = Annotated[str, typer.Argument(help="A fact, as path(1, 'a').", metavar="FACT")]
+Fact = Annotated[str, typer.Argument(help="A fact, such as path(1, 'a').", metavar="FACT")]
 
 Includes = Annotated[
     list[Path] | None,
-    typer.Option("-I", "--include-dir", metavar="DIR", help="A folder for #include; may be repeated."),
+    typer.Option(
+        "-I", "--include-dir", metavar="DIR", help="A folder that #include searches; may be repeated."
+    ),
 ]
 Macros = Annotated[
     list[str] | None,
@@ -85,19 +87,21 @@ Missing = Annotated[
 ]
 Epochs = Annotated[
     str | None,
-    typer.Option("--epoch", metavar="N|A:B", help="Whose changes are suspects; the last epoch by default."),
+    typer.Option(
+        "--epoch", metavar="N|A:B", help="The epochs whose changes are suspects; the last one by default."
+    ),
 ]
 Method = Annotated[
     str, typer.Option("--method", metavar="NAME", help="reasons, or ddmin for delta debugging.")
 ]
-Format = Annotated[OutputFormat, typer.Option("--format", help="How to print.")]
-ProofFormat = Annotated[ProofForm, typer.Option("--format", help="How to print.")]
+Format = Annotated[OutputFormat, typer.Option("--format", help="The form of what is printed.")]
+ProofFormat = Annotated[ProofForm, typer.Option("--format", help="The form of what is printed.")]
 Output = Annotated[
-    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to a file; stdout without.")
+    Path | None, typer.Option("-o", "--output", metavar="FILE", help="Write to this file instead of stdout.")
 ]
 AtEpoch = Annotated[
     int | None,
-    typer.Option("--at", min=0, metavar="N", help="Ask about an old epoch that is kept."),
+    typer.Option("--at", min=0, metavar="N", help="Ask about this old epoch, if it is kept."),
 ]
 NoWarnings = Annotated[bool, typer.Option("-w", "--no-warn", help="Show errors only, no warnings.")]
 

@@ -28,7 +28,7 @@ pipeline_app = typer.Typer(
 JobFile = Annotated[Path, typer.Argument(help="The job, a TOML file.", metavar="JOB")]
 Master = Annotated[
     str | None,
-    typer.Option("--master", metavar="URL", help="Spark's master, in place of the job's; as local[4]."),
+    typer.Option("--master", metavar="URL", help="Spark's master instead of the job's, such as local[4]."),
 ]
 
 
@@ -43,7 +43,7 @@ def run(
     ] = None,
     output_format: Format = OutputFormat.TEXT,
 ) -> None:
-    """Run a job; after a crash, go on from its last committed epoch."""
+    """Run a job; after a crash, continue from its last committed epoch."""
     pipeline = _read(job, master)
     show(pipeline.warnings)
     from tidelog.engine.spark.starting import interruptible  # noqa: PLC0415 - only for a run
@@ -61,7 +61,7 @@ def check(
     *,
     master: Master = None,
     sources: Annotated[
-        bool, typer.Option("--sources", help="Start Spark and check the columns of all sources, too.")
+        bool, typer.Option("--sources", help="Also start Spark and check the columns of all sources.")
     ] = False,
     output_format: Format = OutputFormat.TEXT,
 ) -> None:

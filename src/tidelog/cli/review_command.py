@@ -31,13 +31,13 @@ def review(  # noqa: PLR0913 - each is an option of its own
     revisions: Annotated[
         str,
         typer.Argument(
-            help="BASE..HEAD; BASE...HEAD begins where the two part; HEAD alone is one commit.",
+            help="BASE..HEAD; BASE...HEAD begins where the two part; HEAD alone compares it with its parent.",
             metavar="BASE..HEAD",
         ),
     ] = "HEAD",
     *,
     git: Annotated[
-        Path, typer.Option("--git", metavar="REPO", help="The repository; here by default.")
+        Path, typer.Option("--git", metavar="REPO", help="The repository; the current folder by default.")
     ] = Path(),
     below: Annotated[
         str, typer.Option("--tree", metavar="DIR", help="Only files below this folder of the repository.")
@@ -48,7 +48,9 @@ def review(  # noqa: PLR0913 - each is an option of its own
     store: Annotated[
         Path | None,
         typer.Option(
-            "--store", metavar="DIR", help="Keep the analysis here, so that the next review is quick."
+            "--store",
+            metavar="DIR",
+            help="Keep the analysis in this folder, so that the next review is quick.",
         ),
     ] = None,
     each: Annotated[
@@ -59,17 +61,18 @@ def review(  # noqa: PLR0913 - each is an option of its own
     ] = 2,
     blame: Annotated[
         int,
-        typer.Option("--blame", metavar="N", min=0, help="Look for the hunks to blame of so many findings."),
+        typer.Option("--blame", metavar="N", min=0, help="Find the hunks to blame for this many findings."),
     ] = 20,
     output_format: Annotated[
-        ReviewForm, typer.Option("--format", help="How to write it; markdown is for a comment.")
+        ReviewForm, typer.Option("--format", help="The form of the review; markdown is for a comment.")
     ] = ReviewForm.TEXT,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write to a file.")
+        Path | None,
+        typer.Option("--output", "-o", metavar="FILE", help="Write to this file instead of stdout."),
     ] = None,
     exit_zero: Annotated[bool, typer.Option("--exit-zero", help="Exit 0 whatever is found.")] = False,
 ) -> None:
-    """Show findings that appear or vanish between two commits, with the hunks to blame; exit 3 for new."""
+    """Show findings that appear or vanish between two commits, with hunks to blame; exit 3 if any is new."""
     if each and output_format in (ReviewForm.MARKDOWN, ReviewForm.SARIF):
         raise typer.BadParameter("--each prints text or json")
     from tidelog.analysis.review import ReviewOptions  # noqa: PLC0415 - starts quickly otherwise

@@ -30,7 +30,7 @@ class EngineChoice(StrEnum):
 
 
 class EvaluateChoice(StrEnum):
-    """When derived facts are found."""
+    """When facts are derived."""
 
     ALL = "all"
     MAGIC = "magic"
@@ -58,11 +58,11 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
     ] = None,
     store: Annotated[
         Path | None,
-        typer.Option("--store", metavar="DIR", help="Keep the state in this folder, or go on from it."),
+        typer.Option("--store", metavar="DIR", help="Keep the state in this folder, or continue from it."),
     ] = None,
     jobs: Jobs = "auto",
     engine: Annotated[
-        SessionEngineChoice, typer.Option("--engine", help="What runs the program.")
+        SessionEngineChoice, typer.Option("--engine", help="The engine that runs the program.")
     ] = SessionEngineChoice.LOCAL,
     memory_limit: Annotated[
         str | None,
@@ -81,7 +81,10 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
     library: Annotated[
         list[str] | None,
         typer.Option(
-            "-l", "--libraries", metavar="NAME", help="A C library with functors; functors by default."
+            "-l",
+            "--libraries",
+            metavar="NAME",
+            help="A C library with functors; libfunctors.so by default; repeatable.",
         ),
     ] = None,
     library_dir: Annotated[
@@ -95,15 +98,20 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
     include: Includes = None,
     macro: Macros = None,
     evaluate: Annotated[
-        EvaluateChoice, typer.Option("--evaluate", help="When derived facts are found.")
+        EvaluateChoice, typer.Option("--evaluate", help="When facts are derived.")
     ] = EvaluateChoice.ALL,
     strategy: Annotated[
-        str, typer.Option("--strategy", metavar="NAME", help="How epochs are applied.")
+        str,
+        typer.Option(
+            "--strategy",
+            metavar="NAME",
+            help="How epochs are applied; auto chooses for each stratum.",
+        ),
     ] = "auto",
     max_update_share: Annotated[
         float,
         typer.Option(
-            "--max-update-share", metavar="F", help="Share of a recompute's work that an update may take."
+            "--max-update-share", metavar="F", help="The share of a recompute's cost that an update may take."
         ),
     ] = 0.2,
     keep_epochs: Annotated[
@@ -111,7 +119,7 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
         typer.Option("--keep-epochs", min=1, metavar="N", help="How many old epochs can be read."),
     ] = None,
 ) -> "OpenOptions":
-    """Return the options; without `-F` the facts are None, for whoever knows the program to say where."""
+    """Return the options; without `-F` the facts are None, because only the caller knows the program."""
     from tidelog.engine.function_files import load_functions  # noqa: PLC0415 - starts quickly otherwise
     from tidelog.engine.libraries import usual_libraries  # noqa: PLC0415 - as above
     from tidelog.options import OpenOptions  # noqa: PLC0415 - as above
@@ -144,7 +152,7 @@ READING: Final = ("fact_dir", "functions", *_LIBRARIES, "include", "macro")
 # The same for a command to which `-l` names a language; it finds only the usual library.
 READING_TREES: Final = tuple(name for name in READING if name != "library")
 _RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
-# How epochs are applied.
+# How epochs are applied; auto chooses for each stratum.
 EPOCHS: Final = ("evaluate", "strategy", "max_update_share", "keep_epochs")
 
 
@@ -164,7 +172,7 @@ def takes_run(
     command: Callable[Concatenate[tuple["OpenOptions", "SouffleOptions"], Own], None],
 ) -> Command:
     """Return a command that runs a program once, on any engine, with those options and Soufflé's."""
-    engines = Annotated[EngineChoice, typer.Option("--engine", help="What runs the program.")]
+    engines = Annotated[EngineChoice, typer.Option("--engine", help="The engine that runs the program.")]
     shared = [_PARAMETERS[name] for name in ("store", "keep_epochs", *_RUNNING)]
     shared = [each.replace(annotation=engines) if each.name == "engine" else each for each in shared]
     others = parameters()

@@ -96,7 +96,9 @@ OPTIONS: Final = (
     SouffleOption(("--legacy",), "", Treatment.NOTED, "older forms of the language are always accepted"),
     SouffleOption(("--live-profile",), "", Treatment.NOTED, "a terminal shows how far a run is"),
     SouffleOption(("--profile-frequency",), "", Treatment.NOTED, "derivations are always counted"),
-    SouffleOption(("-m", "--magic-transform"), "NAMES", help="Restrict relations to what is asked."),
+    SouffleOption(
+        ("-m", "--magic-transform"), "NAMES", help="Derive only what is needed of these relations; * for all."
+    ),
     SouffleOption(("--magic-transform-exclude",), "NAMES", help="Do not restrict these relations."),
     SouffleOption(("-P", "--pragma"), "NAME:VALUE", is_repeated=True, help="Add a .pragma; repeatable."),
     SouffleOption(("--no-preprocessor",)),
@@ -111,9 +113,9 @@ OPTIONS: Final = (
     SouffleOption(
         ("-t", "--provenance"), "NAME", help="explain opens the shell after the run, to ask why facts hold."
     ),
-    SouffleOption(("-v", "--verbose"), help="Say on stderr what each stage and stratum took."),
+    SouffleOption(("-v", "--verbose"), help="Report on stderr how long each stage and stratum took."),
     SouffleOption(("-W", "--warn"), "NAME", is_repeated=True),
-    SouffleOption(("--wno",), "NAME", is_repeated=True, help="Do not show such warnings; repeatable."),
+    SouffleOption(("--wno",), "NAME", is_repeated=True, help="Hide warnings of this name; repeatable."),
 )
 
 

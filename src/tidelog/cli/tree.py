@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tidelog.trees import Edit, EditScript, Tree
 
 tree_app = typer.Typer(
-    help="Trees as relations: source text and JSON.",
+    help="Turn source text and JSON into relations.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
@@ -37,7 +37,7 @@ Language = Annotated[
         "--language",
         "-l",
         metavar="NAME",
-        help="python, json, or a tree-sitter grammar; by default the one that the file suggests.",
+        help="python, json, or a tree-sitter grammar; by default inferred from the file name.",
     ),
 ]
 SchemaFile = Annotated[
@@ -48,7 +48,7 @@ SchemaFile = Annotated[
 @tree_app.command()
 @guarded
 def declare(
-    what: Annotated[str, typer.Argument(help="A language, or a file of it.", metavar="LANGUAGE|FILE")],
+    what: Annotated[str, typer.Argument(help="A language, or a file in it.", metavar="LANGUAGE|FILE")],
     *,
     program: Annotated[
         Path | None, typer.Option("--program", metavar="FILE", help="Declare only what this program names.")
@@ -72,7 +72,7 @@ def declare(
 @guarded
 def diff(  # noqa: PLR0913 - one parameter per option of the command line
     old: Annotated[Path, typer.Argument(help="A file.", metavar="OLD")],
-    new: Annotated[Path, typer.Argument(help="The file after some edits.", metavar="NEW")],
+    new: Annotated[Path, typer.Argument(help="The same file after some edits.", metavar="NEW")],
     *,
     language: Language = None,
     schema: SchemaFile = None,
@@ -81,7 +81,7 @@ def diff(  # noqa: PLR0913 - one parameter per option of the command line
     ] = False,
     output_format: Format = OutputFormat.TEXT,
 ) -> None:
-    """Print the edits that lead from one tree to the other."""
+    """Print the edits that lead from one file to the other."""
     before = _read(old, language, schema)
     script = before.diff(_read(new, language, schema, like=before))
     if output_format is OutputFormat.JSON:
@@ -106,7 +106,7 @@ def facts(
     language: Language = None,
     schema: SchemaFile = None,
 ) -> None:
-    """Write the facts of a tree, a file for each relation, as `tidelog run -F` reads them."""
+    """Write the facts of a tree, one file per relation, for `tidelog run -F`."""
     import tidelog  # noqa: PLC0415 - starts quickly otherwise
 
     tree = _read(file, language, schema)

@@ -34,7 +34,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     ] = "python",
     sarif: Annotated[
         Path | None,
-        typer.Option("--sarif", metavar="FILE", help="Keep what is found in this file, as SARIF."),
+        typer.Option("--sarif", metavar="FILE", help="Keep all findings in this file, as SARIF."),
     ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Look at the files once; exit 1 if anything is found.")
@@ -45,21 +45,27 @@ def watch(  # noqa: PLR0913 - each is an option of its own
     interval: Annotated[
         float | None,
         typer.Option(
-            "--interval", metavar="SECONDS", min=0.01, help="How often to look for saves; 0.3 by default."
+            "--interval",
+            metavar="SECONDS",
+            min=0.01,
+            help="How often to look for saved files; 0.3 by default.",
         ),
     ] = None,
     why: Annotated[
         int,
-        typer.Option("--why", metavar="DEPTH", min=0, help="Say why of each finding, this many rules deep."),
+        typer.Option(
+            "--why", metavar="DEPTH", min=0, help="Show why each finding is reported, this many rules deep."
+        ),
     ] = 0,
     output_format: Annotated[
-        OutputFormat, typer.Option("--format", help="How to print; json is an object for each epoch.")
+        OutputFormat,
+        typer.Option("--format", help="The form of what is printed; json is one object per epoch."),
     ] = OutputFormat.TEXT,
     quiet: Annotated[
-        bool, typer.Option("--quiet", "-q", help="Do not list what was found at the beginning.")
+        bool, typer.Option("--quiet", "-q", help="Do not list the findings at the start.")
     ] = False,
 ) -> None:
-    """Run an analysis over source files, and again, incrementally, on every save or commit."""
+    """Run an analysis over source files, and update it incrementally on every save or commit."""
     if (tree is None) == (git is None):
         raise typer.BadParameter("give one of --tree and --git")
     if revisions is not None and git is None:
