@@ -2,30 +2,62 @@
 
     python -m benchmarks.threads.clocks PROGRAM FACTS JOBS
 
-prints them as JSON. CPU seconds do not depend on what else runs on the machine, as wall seconds do.
+prints them as JSON. CPU seconds do not depend on what else runs on the machine, as wall seconds do; nor does
+the schedule that is computed from those of the pieces, which may be one for more cores than there are.
 """
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import tidelog
+from benchmarks.threads.schedule import divided_seconds, shared_seconds
 from tidelog.engine.local import engine
 from tidelog.engine.local.emit import SharedInsertion
 from tidelog.engine.local.engine import LocalEngine
+from tidelog.engine.local.morsels import Morsels
 from tidelog.engine.local.workers import Workers
 from tidelog.engine.recorder import SessionRecorder
+from tidelog.kernels.decorators import _Kernel
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.source import Source
+from tidelog.storage.sharing import Task
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+
+class Piece(NamedTuple):
+    """CPU seconds of what one thread does, and those of them outside kernels."""
+
+    seconds: float
+    interpreter: float
+
+
+@dataclass
+class Region:
+    """What threads do side by side: morsels, or tasks that are not in morsels."""
+
+    tasks: list[Piece] = field(default_factory=list)
+    morsels: list[Piece] = field(default_factory=list)
+
+    @property
+    def seconds(self) -> list[float]:
+        """Return what each piece took."""
+        return [piece.seconds for piece in self.morsels or self.tasks]
+
+    @property
+    def interpreter(self) -> float:
+        """Return how long threads needed the interpreter, which serves one at a time."""
+        return sum(piece.interpreter for piece in self.morsels or self.tasks)
 
 
 @dataclass
@@ -36,38 +68,60 @@ class Clocks:
     calling: float = 0.0
     # Threads that enlarge a table while the others wait, without what these help with.
     alone: float = 0.0
-    # What threads do side by side, and how much of it the busiest had more than the mean.
+    # What threads do side by side, and what of it is outside kernels.
     together: float = 0.0
+    interpreter: float = 0.0
+    # How much more than their share of that threads with a core each would take: if whoever is done takes the
+    # next piece, and if each had its pieces from the beginning.
     uneven: float = 0.0
+    uneven_divided: float = 0.0
     wall_seconds: float = 0.0
-    # What the tasks of each region took that threads share.
-    regions: list[list[float]] = field(default_factory=list)
+    regions: list[Region] = field(default_factory=list)
 
     def add_up(self, jobs: int) -> None:
         """Compute what regions took together."""
-        for tasks in self.regions:
-            self.together += sum(tasks)
-            self.uneven += max(max(tasks) - sum(tasks) / jobs, 0.0) if tasks else 0.0
+        for region in self.regions:
+            share = sum(region.seconds) / jobs
+            self.together += sum(region.seconds)
+            self.interpreter += region.interpreter
+            self.uneven += max(shared_seconds(region.seconds, jobs), region.interpreter) - share
+            self.uneven_divided += max(divided_seconds(region.seconds, jobs), region.interpreter) - share
         self.together -= self.alone
+
+
+class _InKernels(threading.local):
+    """CPU seconds that the present thread has spent in kernels."""
+
+    seconds = 0.0
+
+
+_IN_KERNELS = _InKernels()
 
 
 def measured(program: Path, facts: Path, jobs: int) -> Clocks:
     """Return the clocks of an evaluation."""
     clocks = Clocks()
 
+    class TimedMorsels(Morsels):
+        """Morsels that are timed one by one."""
+
+        def run(self, task: Task) -> None:
+            add = clocks.regions[-1].morsels.append
+            super().run(lambda first, last: _timed_piece(partial(task, first, last), add)())
+
     class TimedWorkers(Workers):
         """Threads whose tasks are timed."""
 
         def _start(self, tasks: Sequence[Callable[[], object]]) -> "list[Future[object]]":
-            taken: list[float] = []
-            clocks.regions.append(taken)
-            return super()._start([_timed(task, taken.append) for task in tasks])
+            region = Region()
+            clocks.regions.append(region)
+            return super()._start([_timed_piece(task, region.tasks.append) for task in tasks])
 
     class TimedInsertion(SharedInsertion):
         """An insertion that times what a thread does with exclusive access."""
 
         def _alone(self, action: Callable[[], None]) -> None:
-            super()._alone(_timed(action, self._add))
+            super()._alone(_timed_piece(action, lambda piece: self._add(piece.seconds)))
 
         def _share(self, task: Callable[[int, int], None], count: int) -> None:
             begun = time.thread_time()
@@ -87,7 +141,9 @@ def measured(program: Path, facts: Path, jobs: int) -> Clocks:
         return result
 
     with (
+        mock.patch.object(_Kernel, "__call__", _timed_call),
         mock.patch.object(engine, "Workers", TimedWorkers),
+        mock.patch("tidelog.engine.local.workers.Morsels", TimedMorsels),
         mock.patch("tidelog.engine.local.stratum.SharedInsertion", TimedInsertion),
         mock.patch.object(LocalEngine, "evaluate", timed_evaluate),
     ):
@@ -103,15 +159,24 @@ def _evaluate(program: Path, facts: Path, jobs: int) -> None:
     evaluate_once(prepare(Request(source, options), SessionRecorder()), SessionRecorder())
 
 
-def _timed(task: Callable[[], object], add: Callable[[float], None]) -> Callable[[], None]:
+def _timed_piece(task: Callable[[], object], add: Callable[[Piece], None]) -> Callable[[], None]:
     """Return a task that adds the CPU seconds it takes."""
 
     def run() -> None:
-        begun = time.thread_time()
+        begun, in_kernels = time.thread_time(), _IN_KERNELS.seconds
         task()
-        add(time.thread_time() - begun)
+        taken = time.thread_time() - begun
+        add(Piece(taken, taken - (_IN_KERNELS.seconds - in_kernels)))
 
     return run
+
+
+def _timed_call(kernel: Any, *arguments: Any) -> Any:
+    """Call a kernel, and add the CPU seconds it takes to those of the thread."""
+    begun = time.thread_time()
+    found = kernel._entry(*arguments)  # noqa: SLF001 - what the method does that this stands in for
+    _IN_KERNELS.seconds += time.thread_time() - begun
+    return found
 
 
 def main() -> None:

@@ -1,6 +1,9 @@
 """`python -m benchmarks threads`: two threads against one, and the share in which only one can run.
 
-python -m benchmarks threads galen cspa100k tc_grid150 --jobs 2 --repeat 3 --data DIR
+python -m benchmarks threads galen cspa100k tc_grid150 --jobs 2 --cores 32 --repeat 3 --data DIR
+
+What more cores than there are would give is computed from the CPU seconds of as many threads on those there
+are: each piece of work takes what it took, and whoever is done takes the next.
 """
 
 import argparse
@@ -26,6 +29,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", type=Path, default=Path(data) if data else None, help="the data sets")
     parser.add_argument("--cache", type=Path, default=default_cache(), help="for unpacked facts")
     parser.add_argument("--jobs", type=int, default=2, help="threads that are compared with one")
+    parser.add_argument("--cores", type=int, default=32, help="cores to plan for")
     parser.add_argument("--repeat", type=int, default=3, help="pairs that are measured; medians count")
     parser.add_argument("--json", type=Path, help="write the measurements here")
 
@@ -51,25 +55,32 @@ def run_threads(options: argparse.Namespace) -> int:
 
 def _measured(workload: Workload, facts: Path, options: argparse.Namespace) -> Row:
     """Return the medians of alternating evaluations, with one thread and with several."""
-    for jobs in (1, options.jobs):
+    for jobs in (1, options.jobs, options.cores):
         # Kernels are compiled before they are measured.
         _clocks(workload, first_lines(facts, options.cache, workload), jobs)
     one, several = [], []
     for _ in range(options.repeat):
         one.append(_clocks(workload, facts, 1))
         several.append(_clocks(workload, facts, options.jobs))
-    row: Row = {"workload": workload.name, "jobs": options.jobs}
+    row: Row = {"workload": workload.name, "jobs": options.jobs, "cores": options.cores}
     row["wall_one"] = statistics.median(clocks["wall_seconds"] for clocks in one)
     row["cpu_one"] = statistics.median(clocks["calling"] for clocks in one)
     row["wall"] = statistics.median(clocks["wall_seconds"] for clocks in several)
-    for part in ("calling", "alone", "uneven", "together"):
-        row[part] = statistics.median(clocks[part] for clocks in several)
-    row["serial_share"] = sum(row[part] for part in ("calling", "alone", "uneven")) / _total(row)
+    row["threads"] = _medians(several, options.jobs, row["cpu_one"])
+    row["planned"] = _medians([_clocks(workload, facts, options.cores)], options.cores, row["cpu_one"])
     return row
 
 
-def _total(row: Row) -> float:
-    return float(row["calling"] + row["alone"] + row["together"])
+def _medians(clocks: list[Row], threads: int, cpu_one: float) -> Row:
+    """Return the parts of CPU seconds, the share in which one thread runs, and how much all gain by that."""
+    parts = ("calling", "alone", "together", "interpreter", "uneven", "uneven_divided")
+    row = {part: statistics.median(each[part] for each in clocks) for part in parts}
+    row["total"] = row["calling"] + row["alone"] + row["together"]
+    row["serial_share"] = (row["calling"] + row["alone"] + row["uneven"]) / row["total"]
+    best = row["calling"] + row["alone"] + row["together"] / threads
+    row["gain"] = cpu_one / (best + row["uneven"])
+    row["gain_divided"] = cpu_one / (best + row["uneven_divided"])
+    return row
 
 
 def _clocks(workload: Workload, facts: Path, jobs: int) -> Row:
@@ -82,10 +93,19 @@ def _clocks(workload: Workload, facts: Path, jobs: int) -> Row:
 
 
 def _line(row: Row) -> str:
-    speed = row["wall_one"] / row["wall"]
-    parts = ", ".join(f"{part} {row[part]:.2f}" for part in ("calling", "alone", "uneven"))
+    speed, several, planned = row["wall_one"] / row["wall"], row["threads"], row["planned"]
     return (
         f"{row['workload']:<12} 1 thread {row['wall_one']:.2f} s ({row['cpu_one']:.2f} CPU),"
-        f" {row['jobs']} threads {row['wall']:.2f} s ({_total(row):.2f} CPU): {speed:.2f} times;"
-        f" only one can run for {row['serial_share']:.1%} of CPU seconds ({parts})"
+        f" {row['jobs']} threads {row['wall']:.2f} s ({several['total']:.2f} CPU): {speed:.2f} times;"
+        f" {_of(several)}\n{'':<12} {row['cores']} cores: {_of(planned)}"
+    )
+
+
+def _of(part: Row) -> str:
+    """Say how long only one thread can run, and what follows from it."""
+    parts = ", ".join(f"{name} {part[name]:.2f}" for name in ("calling", "alone", "uneven"))
+    return (
+        f"only one can run for {part['serial_share']:.1%} of {part['total']:.2f} CPU s ({parts}),"
+        f" at best {part['gain']:.2f} times one thread"
+        f" ({part['gain_divided']:.2f} if pieces were divided beforehand)"
     )

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.__main__ import main
-from benchmarks.threads.clocks import Clocks, measured
+from benchmarks.threads.clocks import Clocks, Piece, Region, measured
+from benchmarks.threads.schedule import divided_seconds, shared_seconds
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -18,14 +19,36 @@ path(x, z) :- path(x, y), edge(y, z).
 """
 
 
+def _region(*seconds: float, interpreter: float = 0.0) -> Region:
+    return Region(tasks=[Piece(each, interpreter) for each in seconds])
+
+
 def test_regions_are_added_up():
-    """What the busiest thread has more than the mean is uneven; what a thread does alone is not shared."""
-    clocks = Clocks(calling=1.0, alone=0.5, regions=[[3.0, 1.0], [2.0, 2.0], []])
+    """What takes longer than its share is uneven; what a thread does alone is not shared."""
+    clocks = Clocks(calling=1.0, alone=0.5, regions=[_region(3.0, 1.0), _region(2.0, 2.0), _region()])
 
     clocks.add_up(2)
 
     assert clocks.together == pytest.approx(7.5)
     assert clocks.uneven == pytest.approx(1.0)
+
+
+def test_the_interpreter_serves_one_thread_at_a_time():
+    """A region takes no less than its pieces need the interpreter for."""
+    clocks = Clocks(regions=[_region(*[1.0] * 8, interpreter=0.5)])
+
+    clocks.add_up(8)
+
+    assert clocks.uneven == pytest.approx(4.0 - 1.0)
+
+
+def test_whoever_is_done_takes_the_next_piece():
+    """One long piece at the beginning leaves the others to the other threads; divided, it does not."""
+    pieces = [6.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+
+    assert shared_seconds(pieces, 2) == pytest.approx(7.0)
+    assert divided_seconds(pieces, 2) == pytest.approx(9.0)
+    assert shared_seconds(pieces, 32) == pytest.approx(6.0)
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -49,7 +72,18 @@ def test_the_command_prints_and_writes_what_it_measures(tmp_path, capsys):
     target = tmp_path / "threads.json"
 
     status = main(
-        ["threads", "tc_grid50", "--repeat", "1", "--cache", str(tmp_path / "cache"), "--json", str(target)]
+        [
+            "threads",
+            "tc_grid50",
+            "--repeat",
+            "1",
+            "--cores",
+            "4",
+            "--cache",
+            str(tmp_path / "cache"),
+            "--json",
+            str(target),
+        ]
     )
     rows = json.loads(Path(target).read_text(encoding="utf-8"))
 

@@ -29,7 +29,7 @@ def in_threads(patch: pytest.MonkeyPatch) -> list[int]:
         original(self, tasks, count)
 
     patch.setattr(workers.Workers, "run_morsels", watched)
-    patch.setattr(workers, "_SMALLEST_MORSEL", 1)
+    patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
     patch.setattr(derive, "_ROWS_FOR_THREADS", 2)
     patch.setattr(SmallEpochs, "takes", lambda *_: False)
     patch.setattr("tidelog.storage.relation._SMALLEST", 1)

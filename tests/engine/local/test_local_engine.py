@@ -38,7 +38,7 @@ def _small_work_is_shared(monkeypatch):
     """Let threads share the work of rules however little there is."""
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
     monkeypatch.setattr(workers, "_ROWS_FOR_THREADS", 2)
-    monkeypatch.setattr(workers, "_SMALLEST_MORSEL", 2)
+    monkeypatch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
 
 
 def engine_of(program: Program, **options: object) -> tuple[LocalEngine, Codec]:
@@ -342,7 +342,7 @@ def test_presence_without_numbers_finds_the_same(bits: int, jobs: int, program: 
         patch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
         patch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", bits)
         patch.setattr(stratum, "_ROWS_FOR_THREADS", 1)
-        patch.setattr(workers, "_SMALLEST_MORSEL", 1)
+        patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
         by_presence = answer()
 
     assert by_presence == by_slots
@@ -503,7 +503,7 @@ def test_a_program_of_many_rules_reserves_little():
 def test_facts_that_no_rule_derives_twice_are_appended(monkeypatch, jobs):
     """A rule whose head has all variables of its body appends to an empty relation; others insert."""
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
-    monkeypatch.setattr(workers, "_SMALLEST_MORSEL", 2)
+    monkeypatch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
     text = """
         .decl e(x: number, y: number)
         .decl all(x: number, y: number, z: number)

@@ -14,12 +14,14 @@ _RANGES_PER_THREAD = 16
 
 
 class Morsels:
-    """Ranges of items: whoever is done takes the next."""
+    """Ranges of items, `count` of them: whoever is done takes the next."""
 
     def __init__(self, first: int, last: int, smallest: int, jobs: int, largest: int = BUFFER_ROWS) -> None:
         self._last = last
         self._size = max(smallest, min(largest, (last - first) // (_RANGES_PER_THREAD * jobs)))
-        self._starts = iter(range(first, last, self._size))
+        starts = range(first, last, self._size)
+        self.count = len(starts)
+        self._starts = iter(starts)
         self._lock = threading.Lock()
         self.halted = False
 

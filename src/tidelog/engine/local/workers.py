@@ -30,9 +30,10 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _ROWS_FOR_THREADS = 1 << 14
-# A thread takes facts with at least so many derivations at a time; small morsels keep all threads busy to the
-# end.
-_SMALLEST_MORSEL = 1 << 10
+# A thread takes facts with at least so many derivations at a time for each of the threads: small morsels keep
+# all of them busy to the end, but between two morsels a thread needs the interpreter, which serves one at a
+# time.
+_DERIVATIONS_PER_THREAD = 1 << 9
 
 
 class Workers:
@@ -81,7 +82,7 @@ class Workers:
         first, last = rows
         # A key stands for several facts.
         derivations = derivations_per_fact * max(chains[0][0].facts(), last - first)
-        smallest = max(1, _SMALLEST_MORSEL * (last - first) // derivations)
+        smallest = max(1, self._smallest_morsel * (last - first) // derivations)
         shared = Morsels(first, last, smallest, self.jobs)
 
         def halt() -> None:
@@ -94,12 +95,17 @@ class Workers:
 
     def run_morsels(self, tasks: Sequence[Callable[[int, int], None]], count: int) -> None:
         """Run tasks over ranges of `count` items, each task in a thread of its own."""
-        shared = Morsels(0, count, _SMALLEST_MORSEL, self.jobs)
+        shared = Morsels(0, count, self._smallest_morsel, self.jobs)
         self._share([partial(shared.run, task) for task in tasks], shared, lambda: None)
+
+    @property
+    def _smallest_morsel(self) -> int:
+        """Return how many derivations a thread takes at least."""
+        return _DERIVATIONS_PER_THREAD * self.jobs
 
     def _share(self, tasks: Sequence[Callable[[], None]], shared: Morsels, halt: Callable[[], None]) -> None:
         """Run tasks until all morsels are done; if one fails, the others end and its error is raised."""
-        futures = self._start(tasks)
+        futures = self._start(tasks[: shared.count])
         try:
             for future in futures:
                 future.result()
