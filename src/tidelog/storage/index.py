@@ -3,6 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.storage.divided import Division, PartedArena, shared_code_range, shared_groups
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.postings import (
     FREE,
@@ -22,6 +23,7 @@ from tidelog.storage.postings import (
     place_postings,
     trim_postings,
 )
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
@@ -34,6 +36,9 @@ _CODES_PER_GROUP = 4
 _CODES_TO_LEAVE = 1 << 12
 # Rows are appended in pieces, so that the scratch array of group numbers stays small.
 _PIECE = 1 << 18
+# Threads share so many rows or more, in larger pieces.
+ROWS_TO_DIVIDE = 1 << 15
+_PIECE_TO_DIVIDE = 1 << 21
 # So many rows are counted before they are placed, if they are the first.
 _ROWS_TO_COUNT = 1 << 12
 # Less to spare is not worth moving postings.
@@ -66,7 +71,7 @@ class Index:
         self.keys: CodeArray = np.empty((_SMALLEST, len(key)), dtype)
         # An entry without any column would have no place for the links of free postings.
         self.boundary = -1 if is_numbered or not self.rest else 0
-        # Four bytes are enough for row numbers, and for places until `_enlarge_arena` needs more.
+        # Four bytes are enough for row numbers, and for places until `enlarge_arena` needs more.
         columns, places = (NUMBERED, np.int64) if self.boundary < 0 else (UNNUMBERED, np.int32)
         self.groups: CodeArray = np.zeros((_SMALLEST, columns), places)
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
@@ -78,64 +83,92 @@ class Index:
         # The groups of the rows added last, in pieces, if that is known.
         self._touched: list[Int64s] | None = None
         self._keeps_touched = False
+        # What is free in the arena for threads that append to it together.
+        self._parted: PartedArena | None = None
 
-    def add_rows(self, rows: CodeArray, count: int, *, are_last: bool = False) -> None:
+    def add_rows(
+        self, rows: CodeArray, count: int, *, are_last: bool = False, share: Share = by_one_thread
+    ) -> None:
         """Append the rows numbered from those already indexed up to `count`.
 
         If these `are_last`, and the first ones too, postings get no room for others.
         """
+        if count - self.rows_indexed < ROWS_TO_DIVIDE or not self.is_divisible:
+            share = by_one_thread
         if self.boundary >= 0 and self.rows_indexed < count:
             self.boundary = self.rows_indexed
             self._touched = [] if self._keeps_touched else None
         if not self.rows_indexed and count >= _ROWS_TO_COUNT:
-            self._add_first_rows(rows, count, are_exact=are_last and self.boundary < 0)
+            self._add_first_rows(rows, count, are_exact=are_last and self.boundary < 0, share=share)
             if are_last:
                 self._leave_sparse()
         while self.rows_indexed < count:
-            first = self.rows_indexed
-            last = min(count, first + _PIECE)
-            numbers = self._group_numbers(rows, first, last)
-            self.arena_state[TOUCHED] = position = 0
-            while True:
-                position = append_entries(
-                    self.groups,
-                    self.arena,
-                    self.arena_state,
-                    self.exact,
-                    rows,
-                    self.rest_columns,
-                    numbers,
-                    first,
-                    position,
-                    self.boundary,
-                )
-                if position == numbers.shape[0]:
-                    break
-                self._enlarge_arena(2 * (last - first - position))
-            self._finish_piece(numbers, last)
+            self._append_piece(rows, min(count, self.rows_indexed + _piece(share)), share)
         for level in self.levels.values():
-            level.add_rows(self.keys, self.group_count)
+            level.add_rows(self.keys, self.group_count, share=share)
 
-    def _add_first_rows(self, rows: CodeArray, count: int, *, are_exact: bool) -> None:
+    @property
+    def is_divisible(self) -> bool:
+        """Say whether threads may append rows together."""
+        return True
+
+    def _append_piece(self, rows: CodeArray, last: int, share: Share) -> None:
+        """Append the rows up to number `last` to the postings of their groups."""
+        first = self.rows_indexed
+        numbers = self._group_numbers(rows, first, last, share=share)
+        if share is not by_one_thread:
+            self._finish_divided(self._parts().append(rows, first, Division(numbers, share), share), last)
+            return
+        self.arena_state[TOUCHED] = position = 0
+        while True:
+            position = append_entries(
+                self.groups,
+                self.arena,
+                self.arena_state,
+                self.exact,
+                rows,
+                self.rest_columns,
+                numbers,
+                first,
+                position,
+                self.boundary,
+            )
+            if position == numbers.shape[0]:
+                break
+            self.enlarge_arena(2 * (last - first - position))
+        self._finish_piece(numbers, last)
+
+    def _parts(self) -> PartedArena:
+        if self._parted is None:
+            self._parted = PartedArena(self)
+        return self._parted
+
+    def _add_first_rows(self, rows: CodeArray, count: int, *, are_exact: bool, share: Share) -> None:
         """Append rows to an empty index: count those of each group, then write them to their places."""
-        pieces = [(first, min(first + _PIECE, count)) for first in range(0, count, _PIECE)]
+        pieces = [(first, min(first + _piece(share), count)) for first in range(0, count, _piece(share))]
         if self.is_dense:
             largest = int(code_range(rows, self.key[0], 0, count)[1])
             # Once, so that groups without a row are never copied.
             self._enlarge_groups(min(largest, _dense_codes(count) - 1) + 1, count)
         for first, last in pieces:
-            numbers = self._group_numbers(rows, first, last)
-            count_entries(self.groups, numbers)
+            numbers = self._group_numbers(rows, first, last, share=share)
+            if share is by_one_thread:
+                count_entries(self.groups, numbers)
+            else:
+                self._parts().count(Division(numbers, share), share)
         used = self.groups.shape[0] if self.is_dense else self.group_count
         places, counted = np.empty(used, np.int64), np.flatnonzero(self.groups[:used, LENGTH])
         top = place_postings(self.groups[:used], places, are_exact)
         self.exact = np.full(used if are_exact else 0, 1, np.uint8)
-        self._enlarge_arena(top)
+        self.enlarge_arena(top)
         self.arena_state[TOP] = top
         # Others are not written: they may be on pages that take no memory.
         self.groups[counted, START] = places[counted]
         for first, last in pieces:
-            numbers = self._group_numbers(rows, first, last, are_known=True)
+            numbers = self._group_numbers(rows, first, last, are_known=True, share=share)
+            if share is not by_one_thread:
+                self._finish_divided(self._parts().fill(rows, first, Division(numbers, share), share), last)
+                continue
             self.arena_state[TOUCHED] = 0
             rest = self.rest_columns
             fill_entries(self.groups, self.arena, self.arena_state, rows, rest, numbers, first, self.boundary)
@@ -158,9 +191,16 @@ class Index:
         end = trim_postings(self.groups, self.arena, order)
         self.arena_state[FREE:] = -1
         self.arena_state[TOP] = end
+        self._parted = None
         self.exact = np.zeros(self.groups.shape[0] if self.is_dense else self.group_count, np.uint8)
         self.exact[used] = 1
         give_back(self.arena, end, self.arena.shape[0])
+
+    def _finish_divided(self, touched: Int64s, last: int) -> None:
+        """Note that the rows before number `last` are indexed, the newest of them first in these groups."""
+        self.rows_indexed = last
+        if self._touched is not None:
+            self._touched.append(touched)
 
     def _finish_piece(self, numbers: Int64s, last: int) -> None:
         """Note that the rows before number `last`, the newest of them in these groups, are indexed."""
@@ -220,8 +260,18 @@ class Index:
             return self.rows_indexed, int(np.count_nonzero(self.groups[:, LENGTH]))
         return self.rows_indexed, self.group_count
 
-    def _group_numbers(self, rows: CodeArray, first: int, last: int, *, are_known: bool = False) -> Int64s:
+    def _group_numbers(
+        self,
+        rows: CodeArray,
+        first: int,
+        last: int,
+        *,
+        are_known: bool = False,
+        share: Share = by_one_thread,
+    ) -> Int64s:
         """Return the groups of rows; those of keys that are not known are new."""
+        if share is not by_one_thread:
+            return self._shared_numbers(rows, first, last, share)
         numbers = np.empty(last - first, np.int64)
         if self.is_dense:
             smallest, largest = code_range(rows, self.key[0], first, last)
@@ -237,12 +287,27 @@ class Index:
         )
         return numbers
 
+    def _shared_numbers(self, rows: CodeArray, first: int, last: int, share: Share) -> Int64s:
+        """Return the groups of rows, found by threads together; one of them numbers the keys that are new."""
+        numbers = np.empty(last - first, np.int64)
+        if self.is_dense:
+            smallest, largest = shared_code_range(rows, self.key[0], first, last, share)
+            if smallest >= 0 and largest < _dense_codes(last):
+                self._enlarge_groups(largest + 1, last)
+            else:
+                self._leave_dense()
+        shared_groups(self, rows, first, numbers, share)
+        unknown = np.flatnonzero(numbers < 0)
+        if unknown.size:
+            numbers[unknown] = self._group_numbers(rows[first + unknown], 0, unknown.size)
+        return numbers
+
     def reserve(self, extra: int) -> None:
         """Make room for `extra` more rows with keys of their own."""
         if not self.is_dense:
             self._make_room_for_keys(extra)
         if int(self.arena_state[TOP]) + 2 * extra > self.arena.shape[0]:
-            self._enlarge_arena(2 * extra)
+            self.enlarge_arena(2 * extra)
 
     def admit(self, code: int, rows: int) -> None:
         """Make room for a key of one column without a group yet, in a relation of this many rows."""
@@ -299,13 +364,19 @@ class Index:
             used = np.flatnonzero(before[:, LENGTH])
             self.groups[used] = before[used]
 
-    def _enlarge_arena(self, entries: int) -> None:
+    def enlarge_arena(self, entries: int) -> None:
+        """Make room for so many more entries."""
         top = int(self.arena_state[TOP])
         row_bytes = self.arena.shape[1] * self.arena.itemsize
         capacity = roomy(top + entries + 4096, self.arena.shape[0], row_bytes)
         self.arena = enlarged(self.arena, capacity, top)
         if capacity > _NARROW_PLACES:
             self.groups = self.groups.astype(np.int64, copy=False)
+
+
+def _piece(share: Share) -> int:
+    """Return how many rows are appended at a time."""
+    return _PIECE if share is by_one_thread else _PIECE_TO_DIVIDE
 
 
 def _dense_codes(rows: int) -> int:

@@ -36,6 +36,11 @@ class OrderedIndex(Index):
         self.position = self.rest.index(column)
         self.sorted_lengths: Int64s = np.zeros(self.groups.shape[0], np.int64)
 
+    @property
+    def is_divisible(self) -> bool:
+        """Say that one thread appends rows: it merges them into runs."""
+        return False
+
     def order_rows(self, rows: CodeArray, first: int, last: int) -> None:
         """Merge the tails that a kernel has made too long by appending these rows."""
         if first < last:

@@ -109,12 +109,12 @@ def dense_numbers(rows: CodeArray, column: int, first: int, last: int, numbers: 
 
 
 @inlined
-def _write_entry(
-    groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, rest: Int32s,
-    numbers: Int64s, first: Integer, position: Integer, boundary: Integer,
+def write_entry(
+    groups: CodeArray, arena: CodeArray, arena_state: Int64s, rows: CodeArray, row: Integer, rest: Int32s,
+    numbers: Int64s, position: Integer, boundary: Integer,
 ) -> None:  # fmt: skip
     """Write a row behind the entries of its group, where there is room for it."""
-    group, row = numbers[position], first + position
+    group = numbers[position]
     length = np.int64(groups[group, LENGTH])
     place = groups[group, START] + length
     for column in range(rest.shape[0]):
@@ -128,6 +128,42 @@ def _write_entry(
         numbers[arena_state[TOUCHED]] = group
         arena_state[TOUCHED] += 1
     groups[group, LENGTH] = length + 1
+
+
+@inlined
+def make_room(
+    groups: CodeArray, arena: CodeArray, arena_state: Int64s, exact: Bools, group: Integer, limit: Integer
+) -> bool:
+    """Make room for one more entry of a group; say whether there was any before the place `limit`."""
+    length = np.int64(groups[group, LENGTH])
+    is_exact = group < exact.shape[0] and exact[group] != 0
+    if not is_exact and length & (length - 1) != 0:
+        return True
+    size_class = 0
+    if length > 0:
+        size_class = 1
+        while (1 << size_class) <= length:
+            size_class += 1
+    capacity = np.int64(1) << size_class
+    start = arena_state[FREE + size_class]
+    if start >= 0:
+        arena_state[FREE + size_class] = arena[start, 0]
+    else:
+        start = arena_state[TOP]
+        if start + capacity > limit:
+            return False
+        arena_state[TOP] = start + capacity
+    if is_exact:
+        exact[group] = 0
+    old = np.int64(groups[group, START])
+    for entry in range(length):
+        for column in range(arena.shape[1]):
+            arena[start + entry, column] = arena[old + entry, column]
+    if length > 0:
+        arena[old, 0] = arena_state[FREE + size_class - 1]
+        arena_state[FREE + size_class - 1] = old
+    groups[group, START] = start
+    return True
 
 
 @kernel
@@ -147,35 +183,9 @@ def append_entries(
             fetch(groups, numbers[position + AHEAD])
             later = numbers[position + AHEAD // 2]
             fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
-        group = numbers[position]
-        length = np.int64(groups[group, LENGTH])
-        is_exact = group < exact.shape[0] and exact[group] != 0
-        if is_exact or length & (length - 1) == 0:
-            size_class = 0
-            if length > 0:
-                size_class = 1
-                while (1 << size_class) <= length:
-                    size_class += 1
-            capacity = np.int64(1) << size_class
-            start = arena_state[FREE + size_class]
-            if start >= 0:
-                arena_state[FREE + size_class] = arena[start, 0]
-            else:
-                start = arena_state[TOP]
-                if start + capacity > arena.shape[0]:
-                    return position
-                arena_state[TOP] = start + capacity
-            if is_exact:
-                exact[group] = 0
-            old = np.int64(groups[group, START])
-            for entry in range(length):
-                for column in range(arena.shape[1]):
-                    arena[start + entry, column] = arena[old + entry, column]
-            if length > 0:
-                arena[old, 0] = arena_state[FREE + size_class - 1]
-                arena_state[FREE + size_class - 1] = old
-            groups[group, START] = start
-        _write_entry(groups, arena, arena_state, rows, rest, numbers, first, position, boundary)
+        if not make_room(groups, arena, arena_state, exact, numbers[position], arena.shape[0]):
+            return position
+        write_entry(groups, arena, arena_state, rows, first + position, rest, numbers, position, boundary)
         position += 1
     return position
 
@@ -220,7 +230,7 @@ def fill_entries(
             fetch(groups, numbers[position + AHEAD])
             later = numbers[position + AHEAD // 2]
             fetch(arena, np.int64(groups[later, START]) + groups[later, LENGTH])
-        _write_entry(groups, arena, arena_state, rows, rest, numbers, first, position, boundary)
+        write_entry(groups, arena, arena_state, rows, first + position, rest, numbers, position, boundary)
 
 
 @kernel

@@ -8,6 +8,7 @@ from tidelog.storage.direct import DirectIndex, direct_index
 from tidelog.storage.index import Index
 from tidelog.storage.kernel import Bools, Code, CodeArray
 from tidelog.storage.ordered import OrderedIndex
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.trie import Trie
 
 # An index by the columns of its key, an ordered one by those and the column that orders it.
@@ -53,18 +54,20 @@ class RelationIndexes:
         self._kept_postings.add(key)
         return self._postings(key, boundary)
 
-    def _postings(self, key: tuple[int, ...], boundary: int) -> Index:
+    def _postings(self, key: tuple[int, ...], boundary: int, share: Share = by_one_thread) -> Index:
         index = self.indexes.get(key)
         if index is None:
             index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
-            index.add_rows(self.rows, boundary, are_last=self._is_trimmed)
+            index.add_rows(self.rows, boundary, are_last=self._is_trimmed, share=share)
             self.indexes[key] = index
             self.direct.pop(key, None)
         rows = self.held if index.rows_indexed >= self.dropped[1] else self.rows
-        index.add_rows(rows, self.count, are_last=self._is_trimmed)
+        index.add_rows(rows, self.count, are_last=self._is_trimmed, share=share)
         return index
 
-    def lookup(self, key: tuple[int, ...], boundary: int = 0) -> Index | DirectIndex:
+    def lookup(
+        self, key: tuple[int, ...], boundary: int = 0, share: Share = by_one_thread
+    ) -> Index | DirectIndex:
         """Return the index on the columns `key` for readers that know both kinds, built on first use.
 
         In a session, once a relation was evaluated, it is a direct one where few rows share a key.
@@ -75,7 +78,7 @@ class RelationIndexes:
             self.direct[key].add_rows(self.rows, self.count)
             if self.direct[key].is_useful:
                 return self.direct[key]
-        return self._postings(key, boundary)
+        return self._postings(key, boundary, share)
 
     def has_index(self, key: IndexName) -> bool:
         """Say whether there is an index of this name, of either kind."""
@@ -96,11 +99,11 @@ class RelationIndexes:
             self.direct[key] = made
             self.indexes.pop(key, None)
 
-    def index_new_rows(self) -> None:
+    def index_new_rows(self, share: Share = by_one_thread) -> None:
         """Let all indexes cover all rows."""
         for index in self.indexes.values():
             if index.rows_indexed < self.count:
-                index.add_rows(self.rows, self.count)
+                index.add_rows(self.rows, self.count, share=share)
         self.enter_new_rows()
 
     def enter_new_rows(self) -> None:

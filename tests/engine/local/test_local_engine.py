@@ -39,6 +39,7 @@ def _small_work_is_shared(monkeypatch):
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
     monkeypatch.setattr(workers, "_ROWS_FOR_THREADS", 2)
     monkeypatch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
+    monkeypatch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 2)
 
 
 def engine_of(program: Program, **options: object) -> tuple[LocalEngine, Codec]:
@@ -342,7 +343,9 @@ def test_presence_without_numbers_finds_the_same(bits: int, jobs: int, program: 
         patch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
         patch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", bits)
         patch.setattr(stratum, "_ROWS_FOR_THREADS", 1)
+        patch.setattr(workers, "_ROWS_FOR_THREADS", 1)
         patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
+        patch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 1)
         by_presence = answer()
 
     assert by_presence == by_slots

@@ -14,6 +14,7 @@ from tidelog.plan import StratumPlan
 from tidelog.plan.stratum import cheapest_order, chooses_by_itself
 from tidelog.program.nodes import Rule, Stratum
 from tidelog.storage import Index, StoredRelation
+from tidelog.storage.sharing import Share
 
 # A rule that finds nothing, and sooner than this, had an empty delta.
 _NOTED_SECONDS = 1e-4
@@ -123,12 +124,12 @@ class ProfiledRun(StratumRun):
         super()._index_rows(before)
         self._recorder.indexed(time.perf_counter() - begun)
 
-    def _index_task(self, index: Index, relation: StoredRelation) -> Callable[[], None]:
+    def _index_task(self, index: Index, relation: StoredRelation) -> Callable[[Share], None]:
         return partial(self._timed, super()._index_task(index, relation), index)
 
-    def _timed(self, task: Callable[[], None], index: Index) -> None:
+    def _timed(self, task: Callable[[Share], None], index: Index, share: Share) -> None:
         begun = time.perf_counter()
-        task()
+        task(share)
         # Each index has one task at a time, so that no other thread writes this number.
         self._seconds_of[id(index)] = self._seconds_of.get(id(index), 0.0) + time.perf_counter() - begun
 

@@ -18,6 +18,7 @@ from tidelog.engine.local.emit import (
     CandidatesAside,
     SharedInsertion,
 )
+from tidelog.engine.local.index_tasks import IndexTask, run_index_tasks
 from tidelog.engine.local.narrowing import narrow_values
 from tidelog.engine.local.runnable_rules import RunContext, RunnableRule
 from tidelog.engine.local.settle import Settler, needs_settling
@@ -31,6 +32,7 @@ from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
+from tidelog.storage.sharing import Share
 
 # Below this many derivations that are expected, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
@@ -191,14 +193,13 @@ class StratumRun:
             for index in relation.indexes.values()
             if index.rows_indexed < relation.count
         ]
-        # What takes longest is begun first, so that no thread is left with it at the end.
-        grown.sort(key=lambda each: each[0].cost_of_rows(each[1].count), reverse=True)
+        tasks = [IndexTask(index.cost_of_rows(x.count), self._index_task(index, x)) for index, x in grown]
         rows = sum(relation.count for relation in relations) - sum(before.values())
-        self._context.workers.run_all([self._index_task(*each) for each in grown], rows)
+        run_index_tasks(tasks, self._context.workers, rows)
 
-    def _index_task(self, index: Index, relation: StoredRelation) -> Callable[[], None]:
+    def _index_task(self, index: Index, relation: StoredRelation) -> Callable[[Share], None]:
         """Return what adds the rows of a relation to one of its indexes."""
-        return partial(index.add_rows, relation.held, relation.count)
+        return lambda share: index.add_rows(relation.held, relation.count, share=share)
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body."""
@@ -372,9 +373,10 @@ class StratumRun:
             relation = self._state.relations[name]
             # Dropped rows are written again first, by one thread.
             if not relation.has_index(key) and not relation.dropped[1]:
-                tasks.append(partial(relation.lookup, key, self._state.visible[name].delta))
+                build = partial(relation.lookup, key, self._state.visible[name].delta)
+                tasks.append(IndexTask(relation.count, build))
                 rows += relation.count
-        self._context.workers.run_all(tasks, rows)
+        run_index_tasks(tasks, self._context.workers, rows)
 
     def _relations_read_once(self, plan: StratumPlan) -> frozenset[str]:
         """Return the relations whose rows are read as a delta and then through indexes only."""

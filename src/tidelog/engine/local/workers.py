@@ -25,6 +25,7 @@ from tidelog.plan.operators import (
     all_operators,
 )
 from tidelog.program.nodes import Application, Constant, Term, Variable
+from tidelog.storage.sharing import Share, Task, by_one_thread
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
@@ -97,6 +98,15 @@ class Workers:
         """Run tasks over ranges of `count` items, each task in a thread of its own."""
         shared = Morsels(0, count, self._smallest_morsel, self.jobs)
         self._share([partial(shared.run, task) for task in tasks], shared, lambda: None)
+
+    def share(self, task: Task, count: int) -> None:
+        """Run a task over ranges of `count` items, each of which is worth a thread's while."""
+        shared = Morsels(0, count, 1, self.jobs)
+        self._share([partial(shared.run, task)] * self.jobs, shared, lambda: None)
+
+    def sharing(self, rows: int) -> Share:
+        """Return what shares the work on so many rows: all threads, or the present one if they are few."""
+        return self.share if self.jobs > 1 and rows >= _ROWS_FOR_THREADS else by_one_thread
 
     @property
     def _smallest_morsel(self) -> int:
