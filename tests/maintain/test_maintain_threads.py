@@ -1,6 +1,7 @@
 """Large epochs, whose derivations several threads find side by side."""
 
 import random
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -11,10 +12,11 @@ from support.epochs import LIMIT, Maintained, difference, each_strategy, example
 from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
 from tidelog.engine.epoch import Strategy
-from tidelog.engine.local import derive, workers
+from tidelog.engine.local import derive, stratum, workers
 from tidelog.engine.protocol import Settings
 from tidelog.maintain.heads import OverBudget
 from tidelog.maintain.small.epoch import SmallEpochs
+from tidelog.storage.divided import Division
 
 THREADS = Settings(jobs=3, iteration_limit=LIMIT.iteration_limit)
 
@@ -30,7 +32,9 @@ def in_threads(patch: pytest.MonkeyPatch) -> list[int]:
 
     patch.setattr(workers.Workers, "run_morsels", watched)
     patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
-    patch.setattr(derive, "_ROWS_FOR_THREADS", 2)
+    for module in (derive, stratum, workers):
+        patch.setattr(module, "_ROWS_FOR_THREADS", 2)
+    patch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 2)
     patch.setattr(SmallEpochs, "takes", lambda *_: False)
     patch.setattr("tidelog.storage.relation._SMALLEST", 1)
     return shared
@@ -50,6 +54,49 @@ def test_random_epochs_in_threads(strategy: Strategy, data: st.DataObject):
             run.change(epoch.inserts, epoch.deletes, strategy=strategy)
 
             assert run.annotations() == run.again().annotations()
+
+
+@settings(max_examples=examples(10))
+@given(data=st.data())
+@pytest.mark.parametrize("strategy", [Strategy.AUTO, Strategy.UPDATE, Strategy.RECOMPUTE])
+def test_any_number_of_threads_follows_epochs_alike(strategy: Strategy, data: st.DataObject):
+    """One, two and four threads report the same changes of each epoch, and have the same facts after it."""
+    program = data.draw(tangled_programs(special=SPECIAL))
+    epochs = data.draw(tangled_epochs(program, max_epochs=3))
+    with pytest.MonkeyPatch.context() as patch:
+        in_threads(patch)
+        runs = [
+            Maintained(build(program.text), settings=replace(THREADS, jobs=jobs)).start(program.inputs)
+            for jobs in (1, 2, 4)
+        ]
+
+        for epoch in epochs:
+            alone, *others = [run.change(epoch.inserts, epoch.deletes, strategy=strategy) for run in runs]
+
+            assert all(found == alone for found in others)
+            assert all(run.relations() == runs[0].relations() for run in runs)
+
+
+def test_threads_index_what_an_epoch_inserts(monkeypatch):
+    """An epoch of many facts adds its rows to indexes in threads, whether it updates or evaluates again."""
+    in_threads(monkeypatch)
+    added: list[int] = []
+    begin = Division.__init__
+
+    def watched(self, numbers, share):
+        added.append(len(numbers))
+        begin(self, numbers, share)
+
+    monkeypatch.setattr(Division, "__init__", watched)
+    choose = random.Random(6)  # noqa: S311 - a test's choices
+    run = Maintained(build(PATH), settings=Settings(jobs=2)).start({"edge": [(x, 99) for x in range(9)]})
+
+    for strategy, nodes in ((Strategy.UPDATE, 60), (Strategy.UPDATE, 70), (Strategy.RECOMPUTE, 90)):
+        added.clear()
+        run.change({"edge": random_edges(choose, nodes, 400)}, strategy=strategy)
+
+        assert max(added) > 100
+        assert run.annotations() == run.again().annotations()
 
 
 def test_many_derivations_in_threads(monkeypatch):

@@ -84,6 +84,11 @@ class RelationIndexes:
         """Say whether there is an index of this name, of either kind."""
         return key in self.indexes or key in self.direct
 
+    def rows_indexed(self, key: tuple[int, ...]) -> int:
+        """Return how many rows the index by these columns has, 0 if there is none."""
+        found = self.indexes.get(key) or self.direct.get(key)
+        return 0 if found is None else found.rows_indexed
+
     def all_indexes(self) -> list[Index | DirectIndex]:
         """Return the indexes of both kinds."""
         return [*self.indexes.values(), *self.direct.values()]
@@ -104,12 +109,12 @@ class RelationIndexes:
         for index in self.indexes.values():
             if index.rows_indexed < self.count:
                 index.add_rows(self.rows, self.count, share=share)
-        self.enter_new_rows()
+        self.enter_new_rows(share)
 
-    def enter_new_rows(self) -> None:
+    def enter_new_rows(self, share: Share = by_one_thread) -> None:
         """Let direct indexes cover all rows; those that are no longer useful become postings."""
         for index in [each for each in self.direct.values() if each.rows_indexed < self.count]:
-            self.lookup(index.key)
+            self.lookup(index.key, share=share)
 
     def is_joined_by(self, key: tuple[int, ...]) -> bool:
         """Say whether there is an index by these columns, or was one until an evaluation ended."""

@@ -139,7 +139,8 @@ class LocalDerivations:
             visible = self._state.visible[name]
             if visible.end != relation.count:
                 visible.delta = visible.end = relation.count
-            relation.index_new_rows()
+            added = relation.count - (0 if before is None else before[1])
+            relation.index_new_rows(self._workers.sharing(added))
 
 
 class _Beginnings(NamedTuple):

@@ -159,7 +159,8 @@ class StratumRun:
             return done.iteration, 0
         # Indexes were made again, so chains of steps must be.
         for name in self._stratum.relations:
-            self._state.relations[name].index_new_rows()
+            relation = self._state.relations[name]
+            relation.index_new_rows(self._context.workers.sharing(relation.count))
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         self._repeated = []
         self._plan_rules(self._stratum.rules)
@@ -364,18 +365,20 @@ class StratumRun:
                     del index.levels[key]
 
     def _build_indexes(self, plan: StratumPlan) -> None:
-        """Build the indexes that are not there yet side by side, before steps ask for them one by one."""
+        """Let indexes cover all rows, side by side, before steps ask for them one by one."""
         wanted = {
             (x.relation, x.index) for x in plan.operators() if isinstance(x, IndexJoin) and x.ordered is None
         }
         tasks, rows = [], 0
         for name, key in sorted(wanted):
             relation = self._state.relations[name]
+            missing = relation.count - relation.rows_indexed(key)
             # Dropped rows are written again first, by one thread.
-            if not relation.has_index(key) and not relation.dropped[1]:
-                build = partial(relation.lookup, key, self._state.visible[name].delta)
-                tasks.append(IndexTask(relation.count, build))
-                rows += relation.count
+            if missing and not relation.dropped[1]:
+                tasks.append(
+                    IndexTask(missing, partial(relation.lookup, key, self._state.visible[name].delta))
+                )
+                rows += missing
         run_index_tasks(tasks, self._context.workers, rows)
 
     def _relations_read_once(self, plan: StratumPlan) -> frozenset[str]:
