@@ -253,6 +253,7 @@ class PlainStratum(KeptStratum):
         kept = decision.rules.kept(self.rules)
         heads = self._heads(decision.strategy, (judge, meter, check_level, kept), dense)
         parts = (self.rules, judge, self.engine.derivations, heads, decision.rules)
+        self.engine.derivations.share_indexes(self.rules)
         sweeps = Sweeps(*parts) if traces is None else TracedSweeps(*parts, traces=traces)
         try:
             with self.engine.derivations.watched(meter.check):

@@ -12,7 +12,7 @@ becomes two joins, and between them whatever needs only r is done once for each 
     join full q by group: z
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from tidelog.plan.layouts import variables_bound, variables_read, with_layouts
@@ -23,6 +23,7 @@ from tidelog.plan.operators import (
     Filter,
     IndexJoin,
     Operator,
+    Rearrange,
     Reduce,
     RulePlan,
     ScanView,
@@ -48,21 +49,54 @@ def with_levels(plan: StratumPlan, statistics: Statistics) -> StratumPlan:
     served = _served(list(plan.operators()), statistics)
 
     def split(rule: RulePlan) -> RulePlan:
-        operators, keyed = (_split(chain, served) for chain in (rule.operators, rule.keyed))
+        operators, keyed = (_split(chain, served, counting=False) for chain in (rule.operators, rule.keyed))
         return replace(rule, operators=operators, keyed=keyed)
 
     once, repeated = (tuple(map(split, rules)) for rules in (plan.once, plan.repeated))
     return replace(plan, once=once, repeated=repeated) if served else plan
 
 
-def _served(operators: Sequence[Operator], statistics: Statistics) -> _Served:
-    """Return the keys that need no index of their own.
+class SharedIndexes:
+    """Which keys of relations have an index, and which go through a level of one.
+
+    Chains that are planned one after the other share indexes: what was decided about a key stays, so that the
+    same key never gets both. Derivations are counted, so a join never becomes a check.
+    """
+
+    def __init__(self, statistics: Statistics) -> None:
+        self._statistics = statistics
+        self._served: dict[_Key, tuple[int, ...]] = {}
+        self._own: dict[_Key, None] = {}
+
+    def concern(self, relation: str, arity: int) -> bool:
+        """Say whether a relation has a key within a longer one, and enough facts for indexes to be shared."""
+        return arity > 2 and (self._statistics.size(relation) or 0) >= _LEAST_FACTS
+
+    def decide(self, operators: Iterable[Operator]) -> None:
+        """Decide about the keys of these operators that are not known yet."""
+        known = {**self._own, **dict.fromkeys(self._served)}
+        new = [x for x in operators if any(key not in known for key in _keys_of(x))]
+        if new:
+            found = _served(new, self._statistics, self._own)
+            self._served.update((key, over) for key, over in found.items() if key not in known)
+            self._own.update((key, None) for x in new for key in _keys_of(x) if key not in self._served)
+
+    def through_levels(self, operators: Sequence[Operator]) -> tuple[Operator, ...]:
+        """Return a chain whose joins go through levels where it was decided so."""
+        return _split(operators, self._served, counting=True)
+
+
+def _served(
+    operators: Sequence[Operator], statistics: Statistics, kept: Collection[_Key] = ()
+) -> dict[_Key, tuple[int, ...]]:
+    """Return the keys that need no index of their own; those that are `kept` have one.
 
     A level leads to the keys of all facts, old and new: an index stays by which facts of the delta are found.
     """
     keys = {key: None for x in operators if not isinstance(x, Check) for key in _keys_of(x)}
+    keys.update(dict.fromkeys(kept))
     inside = (x for each in operators if isinstance(each, Reduce) for x in all_operators(each.body))
-    needed = {key for x in inside for key in _keys_of(x)}
+    needed = {*kept, *(key for x in inside for key in _keys_of(x))}
     needed.update(key for x in operators for key in _keys_of(x) if not _allows_level(x))
     served: dict[_Key, tuple[int, ...]] = {}
     for relation, key in sorted(keys, key=lambda each: -len(each[1])):
@@ -99,19 +133,18 @@ def _groups(relation: str, key: tuple[int, ...], statistics: Statistics) -> floa
     return float("inf") if values is None else values
 
 
-def _split(operators: Sequence[Operator], served: _Served) -> tuple[Operator, ...]:
+def _split(operators: Sequence[Operator], served: _Served, *, counting: bool) -> tuple[Operator, ...]:
     """Return a chain whose joins by these keys go through a level."""
     if not any(_level_of(x, served) for x in all_operators(operators)):
         return tuple(operators)
-    *beginning, last = operators
+    *beginning, last = (x for x in operators if not isinstance(x, Rearrange))
     if not isinstance(last, Choose):
-        return with_layouts(_split_joins(operators, served), last.outputs, counting=False)
+        return with_layouts(_split_joins((*beginning, last), served), last.outputs, counting=counting)
     start = _split_joins(beginning, served)
-    chains = [
-        with_layouts((*start, *_split_joins(rest, served)), last.outputs, counting=False)
-        for rest in last.alternatives
-    ]
-    length = len(start)
+    rests = [_split_joins(rest, served) for rest in last.alternatives]
+    chains = [with_layouts((*start, *rest), last.outputs, counting=counting) for rest in rests]
+    # The same for all, with a new operator that brings columns into order or without.
+    length = len(chains[0]) - len(rests[0])
     assert all(chain[:length] == chains[0][:length] for chain in chains), "alternatives read the same"
     return (*chains[0][:length], Choose(tuple(chain[length:] for chain in chains), last.outputs))
 

@@ -177,7 +177,8 @@ class Index:
     @property
     def nbytes(self) -> int:
         """Return how many bytes the arrays take."""
-        return sum(array.nbytes for array in (self.slots, self.keys, self.groups, self.arena))
+        own = sum(array.nbytes for array in (self.slots, self.keys, self.groups, self.arena))
+        return own + sum(level.nbytes for level in self.levels.values())
 
     def trim(self) -> None:
         """Give back the memory that postings have to spare; few of them are expected to grow."""
@@ -221,7 +222,7 @@ class Index:
             level = self.levels[key] = Index(places, len(self.key), self.keys.dtype)
             # As narrow as the groups that it leads to, so that kernels take both.
             level.groups = level.groups.astype(self.groups.dtype)
-        level.add_rows(self.keys, self.group_count)
+        level.add_rows(self.keys, self.group_count, are_last=self.exact.size > 0)
         return level
 
     def cost_of_rows(self, count: int) -> int:

@@ -11,8 +11,9 @@ from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.trie import Trie
 
-# An index by the columns of its key, an ordered one by those and the column that orders it.
-IndexName = tuple[int, ...] | tuple[tuple[int, ...], int]
+# An index by the columns of its key, an ordered one by those and the column that orders it, the level of one
+# by those and the columns of the key of the index below it.
+IndexName = tuple[int, ...] | tuple[tuple[int, ...], int] | tuple[tuple[int, ...], tuple[int, ...]]
 
 
 class RelationIndexes:

@@ -14,8 +14,9 @@ from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.local.steps import BUFFER_ROWS, ChainStep, Sink, SinkStep
 from tidelog.engine.local.workers import Workers, is_safe_in_threads
 from tidelog.plan.flatten import FlatRule, RuleLiteral
+from tidelog.plan.levels import SharedIndexes
 from tidelog.plan.maintenance import chain_variants, derivation_chain
-from tidelog.plan.operators import Operator
+from tidelog.plan.operators import Operator, all_operators
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
 
@@ -42,6 +43,9 @@ class LocalDerivations:
         self._chains: dict[_Start, _ThreadChains] = {}
         # The version and number of rows of each relation that chains have seen.
         self._seen: dict[str, tuple[int, int]] = {}
+        # Which indexes their joins read, decided for all chains of some rules at once.
+        self._indexes = SharedIndexes(self._statistics)
+        self._shared: set[FlatRule] = set()
         # Asked for twice in a row, for the best one and then for the others; valid while sizes stay the same.
         self._variants: dict[_Start, tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
 
@@ -98,6 +102,25 @@ class LocalDerivations:
             known = self._variants[rule, literal] = sizes, variants
         return known[1]
 
+    def share_indexes(self, rules: Sequence[FlatRule]) -> None:
+        """Let the chains of these rules, which are followed together, need as few indexes as possible."""
+        if self._shared.issuperset(rules):
+            return
+        self._shared.update(rules)
+        starts = (
+            (rule, literal) for rule in filter(self._share, rules) for literal in (*rule.literals, None)
+        )
+        self._indexes.decide([x for start in starts for x in all_operators(self.variants(*start)[0])])
+
+    def _share(self, rule: FlatRule) -> bool:
+        """Say whether a rule reads a relation whose indexes are worth sharing."""
+        relations = self._state.relations
+        return any(self._indexes.concern(x.relation, relations[x.relation].arity) for x in rule.literals)
+
+    def through_levels(self, operators: Sequence[Operator]) -> tuple[Operator, ...]:
+        """Return a chain as it is run: its joins by few columns may go through a level of an index."""
+        return self._indexes.through_levels(operators)
+
     def traces(self, rules: Sequence[FlatRule]) -> "LocalTraces":
         """Return traces of rules, yet to be recorded."""
         from tidelog.engine.local.leapfrog_traces import LocalTraces  # noqa: PLC0415 - few need traces
@@ -114,6 +137,8 @@ class LocalDerivations:
         chains = self._chains.get(start)
         if chains is None:
             operators = derivation_chain(*start, self._state.program, self._statistics)
+            self._indexes.decide(all_operators(operators))
+            operators = self.through_levels(operators)
             chains = self._chains[start] = _ThreadChains(operators, self._state, self._expressions)
         count, jobs = begun.numbers.size, self._workers.jobs
         if in_threads and jobs > 1 and chains.are_safe and count >= _ROWS_FOR_THREADS:
@@ -136,6 +161,8 @@ class LocalDerivations:
             if before is not None and before[0] != relation.version:
                 self._chains = {}
                 self._variants = {}
+                self._indexes = SharedIndexes(self._statistics)
+                self._shared = set()
             visible = self._state.visible[name]
             if visible.end != relation.count:
                 visible.delta = visible.end = relation.count

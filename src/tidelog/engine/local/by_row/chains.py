@@ -131,7 +131,9 @@ class Instructions:
 
 
 def index_name(join: IndexJoin) -> IndexName:
-    """Return the name of the index that a join reads."""
+    """Return the name of the index, or of the level of one, that a join reads."""
+    if join.over:
+        return join.key, join.over
     return join.key if join.ordered is None else (join.key, join.ordered)
 
 
@@ -174,12 +176,13 @@ class _Chain:
         return self.registers[operand]
 
     def join(self, join: IndexJoin) -> None:
-        keys = [self.register(operand) for operand in join.operands]
+        is_expanded = bool(join.group) and not join.over
+        keys = [self.register(operand) for operand in ((join.group,) if is_expanded else join.operands)]
         known = set(self.registers)
         tables, number = self.all.tables, self.all.tables.numbers[join.relation]
         arity = int(tables.relations[number]["arity"])
-        rest = [*(column for column in range(arity) if column not in join.key), -1]
-        binds: list[int] = []
+        rest = [*(column for column in join.over or range(arity) if column not in join.key), -1]
+        binds: list[int] = [len(rest) - 1, self.fresh(join.group)] if join.over else []
         for column, name in join.binds:
             binds.extend((rest.index(-1 if column == arity else column), self.fresh(name)))
         filters: list[int] = []
@@ -189,8 +192,8 @@ class _Chain:
         self.all.keys.add(index)
         ordered = {name for column, name in join.binds if column == join.ordered}
         bounds = [bound for comparison in join.filters for bound in self.bounds(comparison, ordered, known)]
-        self.emit(layout.JOIN, tables.number_index(*index), number)
-        self.emit(len(keys), len(join.binds), len(join.filters), len(bounds))
+        self.emit(layout.EXPAND if is_expanded else layout.JOIN, tables.number_index(*index), number)
+        self.emit(len(keys), len(binds) // 2, len(join.filters), len(bounds))
         self.emit(*keys, *binds, *filters, *(word for bound in bounds for word in bound))
 
     def bounds(

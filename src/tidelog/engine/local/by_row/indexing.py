@@ -22,26 +22,40 @@ def index_new_rows(tables: Tables, stratum: StratumRecord, like: CodeArray) -> i
     """Enter the rows appended to the relations of a stratum into their indexes; return a status."""
     for number in range(stratum.first_relation, stratum.first_relation + stratum.relation_count):
         relation = tables.relations[number]
-        next_index = relation.first_index
-        while next_index >= 0:
-            index = tables.indexes[next_index]
-            if index.is_used != 0 and index.rows_indexed < relation.count:
-                status = _index_rows(tables, relation, index, like)
-                if status != DONE:
-                    tables.counters.short_index = next_index
-                    return status
-            next_index = index.next
+        # Levels come after the indexes below them.
+        for is_level in range(2):
+            next_index = relation.first_index
+            while next_index >= 0:
+                index = tables.indexes[next_index]
+                if index.is_used != 0 and (index.below >= 0) == (is_level != 0):
+                    status = _index_rows(tables, relation, index, like)
+                    if status != DONE:
+                        tables.counters.short_index = next_index
+                        return status
+                next_index = index.next
     return DONE
+
+
+@inlined
+def _rows_of(tables: Tables, relation: RelationRecord, index: IndexRecord, like: CodeArray) -> CodeArray:
+    """Return the rows of an index: those of its relation or, for a level, the keys of the index below."""
+    if index.below < 0:
+        shape = relation.count, relation.arity
+        return array_at(array_pointer(relation.rows), shape, like.dtype)
+    below = tables.indexes[index.below]
+    return array_at(array_pointer(below.keys), (below.group_count, below.key_width), like.dtype)
 
 
 @inlined
 def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, like: CodeArray) -> int:
     """Enter the rows that an index lacks; return a status."""
-    rows = array_at(array_pointer(relation.rows), (relation.capacity, relation.arity), like.dtype)
-    first = index.rows_indexed
+    rows = _rows_of(tables, relation, index, like)
+    first, last = index.rows_indexed, rows.shape[0]
+    if first == last:
+        return DONE
     if index.newest.address != 0:
         return _enter_rows(tables, relation, index, rows)
-    groups = np.empty(relation.count - first, np.int64)
+    groups = np.empty(last - first, np.int64)
     status = _find_groups(tables, index, rows, groups)
     if status != DONE:
         return status
@@ -58,7 +72,7 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
         -1,
     )
     index.rows_indexed = first + done
-    return DONE if first + done == relation.count else NEEDS_ROOM
+    return DONE if first + done == last else NEEDS_ROOM
 
 
 @inlined

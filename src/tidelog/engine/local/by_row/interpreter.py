@@ -7,6 +7,7 @@ from tidelog.engine.local.by_row.joins import next_entry, open_join, passes, pos
 from tidelog.engine.local.by_row.layout import (
     COMPARE,
     END,
+    EXPAND,
     FIND,
     FIND_WIDTH,
     JOIN,
@@ -38,7 +39,7 @@ def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
             index = tables.indexes[tables.code[place + 1]]
             group = find_posting(tables, index, place + JOIN_WIDTH)
             if group >= 0:
-                size = posting_size(index, group)
+                size = posting_size(tables, index, group)
         if least < 0 or size < least:
             least = size
             best = place
@@ -66,6 +67,9 @@ def _step(tables: Tables, at: Integer) -> Integer:
         group = find_posting(tables, tables.indexes[code[at + 1]], at + JOIN_WIDTH)
         if group >= 0:
             open_join(tables, at, group)
+        return _BACKTRACK
+    if op == EXPAND:
+        open_join(tables, at, values[code[at + JOIN_WIDTH]])
         return _BACKTRACK
     if op == FIND:
         count = code[at + 4]

@@ -40,8 +40,11 @@ def _bound(tables: Tables, index: IndexRecord, cursor: Cursor, kind: Integer, va
 
 
 @inlined
-def posting_size(index: IndexRecord, group: Integer) -> Integer:
-    """Return how many entries a group has."""
+def posting_size(tables: Tables, index: IndexRecord, group: Integer) -> Integer:
+    """Return how many facts a group has; about how many, if it is one of a level."""
+    if index.below >= 0:
+        below = tables.indexes[index.below]
+        return index.groups[group * NUMBERED + LENGTH] * (below.rows_indexed // max(below.group_count, 1))
     if index.newest.address == 0:
         return index.groups[group * NUMBERED + LENGTH]
     size = np.int64(0)
@@ -60,6 +63,8 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     cursor = tables.cursors[counters.open_joins]
     counters.open_joins += 1
     cursor.alive = tables.relations[code[at + 2]].alive
+    # The entries of a level lead to groups.
+    cursor.hides_rows = int(cursor.alive.address != 0 and index.below < 0)
     cursor.binds = at + JOIN_WIDTH + code[at + 3]
     cursor.bind_count = code[at + 4]
     cursor.filter_count = code[at + 5]
@@ -130,7 +135,7 @@ def next_entry(tables: Tables, cursor: Cursor) -> bool:
             cursor.tail = cursor.tail_end
         entry = cursor.entry * cursor.width
         cursor.entry += 1
-        if cursor.alive.address != 0:
+        if cursor.hides_rows != 0:
             row = elements_at(cursor.arena, tables.codes)[entry + cursor.width - 1]
             if cursor.alive[row] == 0:
                 continue

@@ -78,6 +78,8 @@ class IndexRecord:
     ordered column is in an entry. An index that is not used is not kept up to date, and may not even exist.
 
     A direct index has `newest` and `earlier` in place of postings (see `storage.direct`).
+
+    A level has the keys of the index `below` it as its rows, by their group numbers; others have -1 there.
     """
 
     slots: SlotArray
@@ -104,6 +106,7 @@ class IndexRecord:
     position: Word
     next: Word
     is_used: Word
+    below: Word
 
 
 @struct
@@ -170,8 +173,8 @@ class Chain:
 class Cursor:
     """An open join: the entries left, those of an unsorted tail after them, and what to do with each.
 
-    Through a direct index an entry is a row. The next one, plus one, is in `earlier`; `columns` says which
-    columns of the row an entry has.
+    With `hides_rows`, entries whose rows are not alive are passed over. Through a direct index an entry is a
+    row. The next one, plus one, is in `earlier`; `columns` says which columns of the row an entry has.
     """
 
     entry: Word
@@ -184,6 +187,7 @@ class Cursor:
     columns: Int32Array
     rest_width: Word
     alive: ByteArray
+    hides_rows: Word
     binds: Word
     bind_count: Word
     filter_count: Word
@@ -323,6 +327,7 @@ FORCED = 2
 # Instructions; operands are places in `values`.
 #   JOIN     index, relation, how many keys, binds, filters and bounds it has, then these: a key each; the
 #            column of the entry and a register each; comparison, left and right each; kind and value each
+#   EXPAND   as JOIN, but the only key is the number of a group that a join through a level has found
 #   FIND     relation, register for the row number, is negated, how many columns, then these
 #   COMPARE  comparison, left, right
 #   COMPUTE  functor, register, left, right
@@ -332,6 +337,7 @@ FIND = 1
 COMPARE = 2
 COMPUTE = 3
 END = 4
+EXPAND = 5
 JOIN_WIDTH = 7
 FIND_WIDTH = 5
 

@@ -58,6 +58,8 @@ class StratumLayout:
         A rule that kernels cannot run leaves the tables unchanged, except for indexes.
         """
         tables = self.tables
+        if not self.for_evaluation:
+            self.derivations.share_indexes(self.rules)
         # Variants come after all first choices: they may use only indexes that are there anyway.
         todo: list[tuple[int, int, RuleLiteral | None]] = []
         for number, rule in enumerate(self.rules):
@@ -67,7 +69,7 @@ class StratumLayout:
             else:
                 todo.extend((number, place, literal) for place, literal in literals)
                 todo.append((number, -1, None))
-        plans = [self.derivations.variants(self.rules[number], literal) for number, _, literal in todo]
+        plans = [self._plan(number, literal) for number, _, literal in todo]
         first = [self._first_variant(plan) for plan in plans]
         first_chain = len(tables.chains)
         first_rule, first_variant = len(tables.rules), tables.variants.size
@@ -86,6 +88,12 @@ class StratumLayout:
         names = {*self.own, *(literal.relation for rule in self.rules for literal in rule.literals)}
         tables.keep(self.number, LaidOut(self.own, names, self._instructions.keys))
         return {(number, place): first_chain + at for at, (number, place, _) in enumerate(todo) if place >= 0}
+
+    def _plan(self, number: int, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
+        """Return the chains of a rule from a literal or its head, the one expected to be best first."""
+        variants = self.derivations.variants(self.rules[number], literal)
+        # While a stratum is evaluated joins see parts of relations, which levels do not tell apart.
+        return variants if self.for_evaluation else list(map(self.derivations.through_levels, variants))
 
     def _first_variant(self, plan: Sequence[tuple[Operator, ...]]) -> tuple[int, tuple[Operator, ...]]:
         """Return where the best chain begins that kernels can follow: joins, where all at once is better."""

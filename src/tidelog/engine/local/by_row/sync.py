@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tidelog.engine.local.by_row.tables import AnyArray, StrataTables, index_key
+from tidelog.engine.local.by_row.tables import AnyArray, StrataTables, index_below, index_key
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
 from tidelog.storage.direct import DirectIndex
@@ -199,7 +199,11 @@ class Sync:
 
 def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]) -> None:
     """Tell an index how many groups and rows a kernel has added to it."""
-    index = relation.indexes.get(name) or relation.direct[index_key(name)]
+    below = index_below(name)
+    if below:
+        index: Index | DirectIndex = relation.indexes[below].levels[index_key(name)]
+    else:
+        index = relation.indexes.get(name) or relation.direct[index_key(name)]
     first = index.rows_indexed
     if isinstance(index, DirectIndex):
         # It may have other names, and whichever entered a row first counted its key.
@@ -211,6 +215,9 @@ def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]
 
 def index_named(relation: StoredRelation, name: IndexName) -> Index | DirectIndex:
     """Return the index with this name, covering all rows."""
+    below = index_below(name)
+    if below:
+        return relation.index(below).level(index_key(name))
     if name and isinstance(name[0], tuple):
         return relation.ordered_index(*name)
     return relation.lookup(name)

@@ -118,13 +118,16 @@ class StrataTables:
         """Return the number of an index; enter it into the table if it is missing."""
         number = self.keys.get((relation, name))
         if number is None:
-            number = len(self.keys)
-            self.keys[relation, name] = number
             key = index_key(name)
             index = _structs(layout.IndexRecord, 1)
             of_relation = self.relations[self.numbers[relation]]
+            over = index_below(name)
+            below = self.number_index(relation, over) if over else -1
+            number = len(self.keys)
+            self.keys[relation, name] = number
+            index["below"] = below
             index["key_width"] = len(key)
-            index["rest_width"] = of_relation["arity"] - len(set(key))
+            index["rest_width"] = (len(over) if over else of_relation["arity"]) - len(set(key))
             index["next"] = of_relation["first_index"]
             of_relation["first_index"] = number
             self.indexes = np.concatenate([self.indexes, index])
@@ -151,6 +154,11 @@ class LaidOut:
 def index_key(name: IndexName) -> tuple[int, ...]:
     """Return the columns of the key of an index."""
     return name[0] if name and isinstance(name[0], tuple) else name
+
+
+def index_below(name: IndexName) -> tuple[int, ...]:
+    """Return the columns of the key of the index below a level, none if it is not one of a level."""
+    return name[1] if len(name) > 1 and isinstance(name[1], tuple) else ()
 
 
 def extended(table: npt.NDArray[Any], rows: Sequence[int] | Sequence[tuple[int, ...]]) -> npt.NDArray[Any]:
