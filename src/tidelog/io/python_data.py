@@ -20,6 +20,8 @@ from tidelog.values.arrow import pa
 
 _FORMS: Final = "give tuples, a frame, an Arrow table, columns by name or a path"
 
+# What most facts come in; asking for all other forms first would take longer than reading a few rows.
+_ROWS: Final = frozenset({tuple, list})
 # Columns with their names.
 _Named = Sequence[tuple[str, object]]
 
@@ -36,6 +38,8 @@ def columns_from(
     relation's, by position if none of them is; anything in between is a diagnostic. None means that
     a relation without columns does not hold.
     """
+    if type(data) in _ROWS:
+        return codes_from_rows(cast("Iterable[object]", data), relation, codec)
     match data:
         case str() | PathLike():
             return _from_file(data, relation, codec, directives)

@@ -20,6 +20,7 @@ from tidelog.maintain.prices import Budget, Price
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 
 UNTOUCHED: Final = "nothing it reads changed"
+NO_RULES_REASON: Final = "it has no rules"
 NO_LIMIT: Final = Budget()
 
 
@@ -88,11 +89,15 @@ def decide(now: Situation, settings: MaintenanceSettings) -> Decision:
 
 def describe_update(rows: int, strategy: Strategy, *, is_growing: bool) -> Decision:
     """Return the decision to follow a change, in words that say how and who asked for it."""
+    action, reason = update_reason(rows, strategy, is_growing=is_growing)
+    return Decision(action, Strategy.UPDATE if strategy is Strategy.AUTO else strategy, reason)
+
+
+def update_reason(rows: int, strategy: Strategy, *, is_growing: bool) -> tuple[Action, str]:
+    """Return what following a change is called, and why it is done."""
     action = Action.EXTENDED if is_growing else Action.UPDATED
     how = "only insertions through positive atoms" if is_growing else reaching(rows)
-    if strategy is Strategy.AUTO:
-        return Decision(action, Strategy.UPDATE, how)
-    return Decision(action, strategy, f"{how}; {strategy.value} was asked for")
+    return action, how if strategy is Strategy.AUTO else f"{how}; {strategy.value} was asked for"
 
 
 def reaching(rows: int) -> str:
@@ -102,7 +107,7 @@ def reaching(rows: int) -> str:
 
 def update_without_rules() -> Decision:
     """Return the decision about a stratum that has only input facts."""
-    return Decision(Action.UPDATED, Strategy.UPDATE, "it has no rules")
+    return Decision(Action.UPDATED, Strategy.UPDATE, NO_RULES_REASON)
 
 
 def recompute(reason: str, predicted: float = 0.0) -> Decision:

@@ -7,7 +7,7 @@ every stratum reaches the new epoch or the whole epoch is undone.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,16 +16,16 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.by_row.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
 from tidelog.maintain.decide import (
+    NO_RULES_REASON,
     UNTOUCHED,
     Decision,
     decide_rules,
-    describe_update,
     give_up,
-    update_without_rules,
+    update_reason,
 )
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.learned import Learned
-from tidelog.maintain.prices import Budget, Float64s, Stopwatch, work_budgets
+from tidelog.maintain.prices import Float64s, Stopwatch, work_budgets
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
@@ -194,11 +194,12 @@ class Maintainer:
         for outcome in outcomes:
             number = outcome.stratum
             kept = self._strata[number]
-            decision = epoch.decision if number == first else None
-            if decision is None:
-                decision = self._describe(kept, outcome, epoch)
             taken = share * (outcome.work + 1)
-            epoch.reports[number] = decision.report(kept.stratum.relations, outcome.work, taken)
+            if number == first and epoch.decision is not None:
+                relations = kept.stratum.relations
+                epoch.reports[number] = epoch.decision.report(relations, outcome.work, taken)
+            else:
+                epoch.reports[number] = self._report(kept, outcome, epoch, taken)
             if kept.has_keys:
                 self.engine.check_keys(kept.stratum, epoch.changes)
             if outcome.level:
@@ -208,14 +209,20 @@ class Maintainer:
             self._traced.discard(number)
         self.engine.check_level(self.program.strata[first], 0)
 
-    def _describe(self, kept: KeptStratum, outcome: SmallOutcome, epoch: "_Epoch") -> Decision:
-        """Return the decision that the kernel made by itself."""
+    def _report(
+        self, kept: KeptStratum, outcome: SmallOutcome, epoch: "_Epoch", seconds: float
+    ) -> StratumReport:
+        """Return what the kernel did to a stratum by itself; an epoch of an edit has dozens of these."""
+        relations, work = kept.stratum.relations, outcome.work
         if not kept.rules:
-            return update_without_rules()
-        strategy, budget = epoch.settings.strategy, Budget(float(epoch.budgets[outcome.stratum]))
-        update = describe_update(outcome.rows, strategy, is_growing=outcome.is_growing)
-        predicted = outcome.rows * kept.learned.work_per_row if strategy is Strategy.AUTO else 0.0
-        return replace(update, strategy=Strategy.UPDATE, predicted=predicted, budget=budget)
+            return StratumReport(
+                relations, Action.UPDATED, Strategy.UPDATE, NO_RULES_REASON, 0, work, seconds
+            )
+        strategy, number = epoch.settings.strategy, outcome.stratum
+        action, reason = update_reason(outcome.rows, strategy, is_growing=outcome.is_growing)
+        predicted = int(outcome.rows * kept.learned.work_per_row) if strategy is Strategy.AUTO else 0
+        budget = float(epoch.budgets[number])
+        return StratumReport(relations, action, Strategy.UPDATE, reason, predicted, work, seconds, budget)
 
     def _reports(self, strategy: Strategy) -> list[StratumReport]:
         """Return what is reported of an epoch in which nothing changes."""

@@ -63,10 +63,10 @@ class InputFacts:
         deleted_numbers = inserted_numbers = NO_ROWS
         if len(change.deleted[0]):
             deleted_numbers = stored.find(self._packed(change.deleted, stored.arity))
+            assert deleted_numbers.min() >= 0, "only facts are deleted"
+            assert not stored.levels[deleted_numbers].any(), "only input facts are deleted"
         if len(change.inserted[0]):
             inserted_numbers = stored.locate(self._packed(change.inserted, stored.arity))
-        assert (deleted_numbers >= 0).all(), "only facts are deleted"
-        assert (stored.levels[deleted_numbers] == 0).all(), "only input facts are deleted"
         return RowDelta(inserted_numbers, deleted_numbers)
 
     def _packed(self, columns: Sequence[Codes], arity: int) -> CodeArray:

@@ -118,8 +118,10 @@ class Learned:
     def _learn_price(self, work: int, seconds: float) -> None:
         # The first update makes the indexes, which is not work that later ones do.
         if self.is_indexed:
-            self.update_price = self.update_price.after(work, seconds)
-            self._set_unit()
+            price = self.update_price.after(work, seconds)
+            if price is not self.update_price:
+                self.update_price = price
+                self._set_unit()
 
     # --- recomputes -------------------------------------------------------------------------------
 

@@ -93,7 +93,7 @@ class Gathering:
         if relation is None:
             self.diagnostics.append(undeclared_relation(name, self._program.relations))
             return
-        if not self._may_change(relation, None):
+        if not self._may_change(relation, None) or (type(data) is tuple and not data):
             return
         try:
             columns = columns_of(data, relation, self._program, self._codec)
@@ -162,11 +162,13 @@ class Gathering:
         for name, steps in by_relation.items():
             columns, is_wanted = _last_of_each(steps)
             is_input = self._is_input(engine, name, columns)
-            inserted, deleted = is_wanted & ~is_input, ~is_wanted & is_input
-            if inserted.any() or deleted.any():
+            is_idle = is_wanted == is_input
+            idle_count = np.count_nonzero(is_idle)
+            if idle_count < is_idle.size:
+                inserted, deleted = is_wanted & ~is_input, is_input & ~is_wanted
                 changes[name] = RelationChange(_pick(columns, inserted), _pick(columns, deleted))
-            idle = _pick(columns, is_wanted & is_input), _pick(columns, ~is_wanted & ~is_input)
-            if any(map(fact_count, idle)):
+            if idle_count:
+                idle = _pick(columns, is_wanted & is_idle), _pick(columns, is_idle & ~is_wanted)
                 without_effect[name] = idle
         return NetChange(changes, without_effect)
 

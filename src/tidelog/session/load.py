@@ -11,7 +11,7 @@ from tidelog import io
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.mistakes import not_needed
-from tidelog.program.nodes import Program, Relation
+from tidelog.program.nodes import Directive, Program, Relation
 from tidelog.session.spark_frames import WorkerFacts, is_spark_frame, read_frame
 from tidelog.values import Codec
 from tidelog.views import FactSet
@@ -89,10 +89,11 @@ def columns_of(data: object, relation: Relation, program: Program, codec: Codec)
     as the relation's `.input` directives say, everything else as `tidelog.io.columns_from` says.
     """
     if not isinstance(data, FactSet):
-        inputs = [
-            each for each in program.directives if (each.kind, each.relation) == ("input", relation.name)
-        ]
-        return io.columns_from(data, relation, codec, inputs)
+        directives: tuple[Directive, ...] = ()
+        if isinstance(data, (str, PathLike)):
+            name = relation.name
+            directives = tuple(x for x in program.directives if (x.kind, x.relation) == ("input", name))
+        return io.columns_from(data, relation, codec, directives)
     types = tuple(column.type for column in relation.columns)
     if data.codec.symbols is codec.symbols and data.types == types and types:
         return data.codes()

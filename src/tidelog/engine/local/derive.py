@@ -133,7 +133,7 @@ class LocalDerivations:
 
     def _run_all(self, start: _Start, begun: "_Beginnings", sink: Sink, *, in_threads: bool = False) -> None:
         """Run the chain that starts at some rows, in pieces."""
-        self._refresh()
+        self._refresh(start[0])
         chains = self._chains.get(start)
         if chains is None:
             operators = derivation_chain(*start, self._state.program, self._statistics)
@@ -148,12 +148,13 @@ class LocalDerivations:
             return
         for first in range(0, count, BUFFER_ROWS):
             if first:
-                self._refresh()
+                self._refresh(start[0])
             chains.run(0, begun, sink, first, min(first + BUFFER_ROWS, count))
 
-    def _refresh(self) -> None:
-        """Let indexes and views cover the rows appended since the last run; plan again for new versions."""
-        for name, relation in self._state.relations.items():
+    def _refresh(self, rule: FlatRule) -> None:
+        """Let what a rule reads cover the rows appended since the last run; plan again for new versions."""
+        for name in {rule.relation, *(literal.relation for literal in rule.literals)}:
+            relation = self._state.relations[name]
             now, before = (relation.version, relation.count), self._seen.get(name)
             if now == before:
                 continue

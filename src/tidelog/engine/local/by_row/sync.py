@@ -1,7 +1,6 @@
 """Keeps the kernel's tables and the stored relations in step."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from operator import attrgetter, is_
 from typing import Protocol
 
@@ -11,7 +10,7 @@ from tidelog.engine.local.by_row.tables import AnyArray, StrataTables, index_bel
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.address import address_of
 from tidelog.storage.direct import DirectIndex
-from tidelog.storage.kernel import Bools
+from tidelog.storage.kernel import Bools, Int64s
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.relation_indexes import IndexName
 from tidelog.storage.structs import columns
@@ -23,6 +22,8 @@ _MARK_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
 _DIRECT_ARRAYS = ("newest", "earlier", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
+# The same without making any of them: slots and rows are made when they are asked for.
+_arrays_now = attrgetter("_slots", "held", *_ARRAYS[2:])
 _mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 _direct_arrays_of = attrgetter(*_DIRECT_ARRAYS)
@@ -51,19 +52,21 @@ class Sync:
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
         self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
         self._ids: list[int] = []
-        # The versions of relations, with the number of their rows and indexes, when indexes were written.
-        self._states: list[tuple[int, int, int, int]] = []
+        # What `_state_of` said of relations when their indexes were written.
+        self._states: list[tuple[int, int, int, int, int]] = []
         self._version = -1
         self._own: set[str] = set()
         self._names: list[str] = []
         self._keys: list[tuple[str, IndexName]] = []
+        # Where relations are in `_names`, and the numbers of their indexes with their places in `_keys`.
+        self._places: dict[str, int] = {}
+        self._of_relation: dict[str, list[tuple[IndexName, int, int]]] = {}
         self._numbers = np.empty(0, np.int64)
         self._index_numbers = np.empty(0, np.int64)
         self._counts = columns(tables.relations, "count", "hidden_count")
         self._index_counts = columns(tables.indexes, "group_count", "rows_indexed")
         # Counts as the tables have them, for each relation and each index.
-        self._seen: list[list[int]] = []
-        self._seen_indexes: list[list[int]] = []
+        self._seen = self._seen_indexes = np.empty((0, 2), np.int64)
 
     def write(self, relations: Mapping[str, StoredRelation]) -> None:
         """Update the used part of the tables; afterwards indexes cover all rows."""
@@ -71,22 +74,22 @@ class Sync:
         if self._version != tables.version:
             self._look_at_use()
         stored = [relations[name] for name in self._names]
-        ids = [id(array) for relation in stored for array in _arrays_of(relation)]
+        ids = [id(array) for relation in stored for array in _arrays_now(relation)]
         if ids != self._ids:
             for name, relation in zip(self._names, stored, strict=True):
                 self._point(name, relation)
             self._ids = [id(array) for name in self._names for array in self._arrays[name]]
-        counts = [[x.count, x.deleted] for x in stored]
-        if stored and counts != self._seen:
-            self._counts[self._numbers] = counts
-        self._seen = counts
         # An index changes with the rows of its relation, or is new.
-        states = [(x.version, x.count, len(x.indexes), len(x.direct)) for x in stored]
+        states = [_state_of(relation) for relation in stored]
         if states != self._states:
             known: Sequence[object] = self._states or [None] * len(states)
-            changed = zip(self._names, states, known, strict=True)
-            self._write_indexes(relations, {name for name, now, before in changed if now != before})
-            self._states = [(x.version, x.count, len(x.indexes), len(x.direct)) for x in stored]
+            changed = [place for place, now in enumerate(states) if now != known[place]]
+            for place in changed:
+                self._count_rows(place, stored[place])
+            self._write_indexes(relations, [self._names[place] for place in changed])
+            for place in changed:
+                states[place] = _state_of(stored[place])
+            self._states = states
 
     def _look_at_use(self) -> None:
         """Note what is used now, and release the arrays of what is no longer used."""
@@ -95,6 +98,10 @@ class Sync:
         self._names, self._keys = list(tables.read), list(tables.used)
         self._numbers = np.array(list(tables.read.values()), np.int64)
         self._index_numbers = np.array(list(tables.used.values()), np.int64)
+        self._places = {name: place for place, name in enumerate(self._names)}
+        self._of_relation = {}
+        for place, ((name, key), number) in enumerate(tables.used.items()):
+            self._of_relation.setdefault(name, []).append((key, number, place))
         self._counts = columns(tables.relations, "count", "hidden_count")
         self._index_counts = columns(tables.indexes, "group_count", "rows_indexed")
         # A relation whose stratum came into use has marks to point at, too.
@@ -103,16 +110,23 @@ class Sync:
         self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept_names}
         kept = set(tables.used.values())
         self._index_arrays = {n: arrays for n, arrays in self._index_arrays.items() if n in kept}
-        self._ids, self._seen, self._seen_indexes, self._states = [], [], [], []
+        self._ids, self._states = [], []
+        self._seen = self._counts[self._numbers]
+        self._seen_indexes = self._index_counts[self._index_numbers]
 
     def write_some(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
         """Update the tables after the caller changed some relations."""
-        tables, chosen = self._tables, set(names)
-        for name in chosen & tables.read.keys():
+        chosen = [name for name in names if name in self._places]
+        for name in chosen:
             self._point(name, relations[name])
-            self._counts[tables.read[name]] = relations[name].count, relations[name].deleted
-        self._seen = self._counts[self._numbers].tolist()
+            self._count_rows(self._places[name], relations[name])
         self._write_indexes(relations, chosen)
+
+    def _count_rows(self, place: int, relation: StoredRelation) -> None:
+        """Write how many rows a relation has."""
+        counts = relation.count, relation.deleted
+        self._counts[self._numbers[place]] = counts
+        self._seen[place] = counts
 
     def _point(self, name: str, relation: StoredRelation) -> None:
         """Write the addresses of a relation's arrays, where they changed."""
@@ -137,15 +151,15 @@ class Sync:
             marks.ensure_room()
             _write_addresses(row, _MARK_ARRAYS, _mark_arrays_of(marks))
 
-    def _write_indexes(self, relations: Mapping[str, StoredRelation], names: AbstractSet[str]) -> None:
+    def _write_indexes(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
         """Update the indexes of some relations."""
-        tables = self._tables
-        for (name, key), number in tables.used.items():
-            if name in names:
+        for name in names:
+            for key, number, place in self._of_relation.get(name, ()):
                 index = index_named(relations[name], key)
                 self._point_index(number, index)
-                self._index_counts[number] = index.group_count, index.rows_indexed
-        self._seen_indexes = self._index_counts[self._index_numbers].tolist()
+                counts = index.group_count, index.rows_indexed
+                self._index_counts[number] = counts
+                self._seen_indexes[place] = counts
 
     def _point_index(self, number: int, index: Index | DirectIndex) -> None:
         row = self._tables.indexes[number]
@@ -183,18 +197,33 @@ class Sync:
 
     def read(self, relations: Mapping[str, StoredRelation]) -> None:
         """Tell relations and indexes how many rows the kernel has appended or hidden."""
-        counts = self._counts[self._numbers].tolist()
-        if counts != self._seen:
-            for name, now, before in zip(self._names, counts, self._seen, strict=True):
-                if now != before:
-                    relations[name].count, relations[name].deleted = now
-            self._seen = counts
-        index_counts = self._index_counts[self._index_numbers].tolist()
-        if index_counts != self._seen_indexes:
-            for (name, key), now, before in zip(self._keys, index_counts, self._seen_indexes, strict=True):
-                if now != before:
-                    _tell_index(relations[name], key, now)
-            self._seen_indexes = index_counts
+        counts, touched = self._counts[self._numbers], []
+        for place in _changed(counts, self._seen):
+            relation = relations[self._names[place]]
+            relation.count, relation.deleted = counts[place].tolist()
+            touched.append(place)
+        self._seen = counts
+        counts = self._index_counts[self._index_numbers]
+        for place in _changed(counts, self._seen_indexes):
+            name, key = self._keys[place]
+            _tell_index(relations[name], key, counts[place].tolist())
+        self._seen_indexes = counts
+        for place in touched:
+            # The kernel has entered the rows into all indexes in use. A direct one may be crowded now: then
+            # the next `write` replaces it.
+            relation = relations[self._names[place]]
+            if all(index.is_useful for index in relation.direct.values()):
+                self._states[place] = _state_of(relation)
+
+
+def _state_of(relation: StoredRelation) -> tuple[int, int, int, int, int]:
+    """Return what differs once rows or indexes of a relation have changed."""
+    return relation.version, relation.count, relation.deleted, len(relation.indexes), len(relation.direct)
+
+
+def _changed(now: Int64s, before: Int64s) -> list[int]:
+    """Return the rows in which two tables of two columns differ."""
+    return sorted({place >> 1 for place in np.flatnonzero(now.ravel() != before.ravel()).tolist()})
 
 
 def _tell_index(relation: StoredRelation, name: IndexName, counts: Sequence[int]) -> None:
