@@ -427,17 +427,13 @@ class LocalMaintainedEngine(LocalEngine):
         """Load an exported state, in place of `insert` and `evaluate`."""
         self.numbering.take(state.numbers)
         for name, exported in state.relations.items():
-            arity = self._program.relations[name].arity
             self.inputs.imported(name, exported)
             is_fact = exported.levels != ABSENT
-            columns = [column[is_fact] for column in exported.columns]
-            if is_fact.any():
-                self._state.insert(name, columns[:arity])
-                stored = self._state.relations[name]
-                numbers = stored.find(self._state.pack(columns[:arity], len(columns[0])))
-                stored.levels[numbers] = exported.levels[is_fact]
-                stored.previous[numbers] = exported.levels[is_fact]
-                stored.counts[numbers] = exported.counts[is_fact]
+            if is_fact.all():
+                self._state.load(name, exported.columns, exported.levels, exported.counts)
+            elif is_fact.any():
+                columns = [column[is_fact] for column in exported.columns]
+                self._state.load(name, columns, exported.levels[is_fact], exported.counts[is_fact])
         with self._run_context() as context:
             for number, stratum in enumerate(self._program.strata):
                 if stratum.relations[0] not in self._user_program.relations:

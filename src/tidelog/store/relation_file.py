@@ -70,7 +70,7 @@ class RelationFile:
 
 def read_relation(data: "pa.Buffer") -> RelationState:
     """Return the state that a file's content holds."""
-    table = pq.read_table(pa.BufferReader(data))
+    table = _read(data)
     *columns, levels, counts, is_input = (column.combine_chunks() for column in table.columns)
     return RelationState(
         [_codes(column) for column in columns],
@@ -89,7 +89,7 @@ def write_symbols(path: Path, first: int, codec: Codec) -> tuple[bytes, int]:
 
 def read_symbols(data: "pa.Buffer") -> "pa.ChunkedArray":
     """Return the texts of a file's content."""
-    return pq.read_table(pa.BufferReader(data), columns=["text"]).column(0)
+    return _read(data, ["text"]).column(0)
 
 
 def write_records(path: Path, first: int, codec: Codec) -> tuple[bytes, int]:
@@ -105,10 +105,15 @@ def read_records(data: "pa.Buffer") -> tuple[Codes, Codes]:
     """Return the widths of a file's rows and their fields one after another."""
     widths: list[Codes] = [np.empty(0, np.int64)]
     fields: list[Codes] = [np.empty(0, np.int64)]
-    for chunk in pq.read_table(pa.BufferReader(data), columns=["fields"]).column(0).chunks:
+    for chunk in _read(data, ["fields"]).column(0).chunks:
         widths.append(chunk.value_lengths().to_numpy().astype(np.int64))
         fields.append(chunk.flatten().to_numpy())
     return np.concatenate(widths), np.concatenate(fields)
+
+
+def _read(data: "pa.Buffer", columns: list[str] | None = None) -> "pa.Table":
+    """Return a file's content; `read_table` would load what data sets of many files need."""
+    return pq.ParquetFile(pa.BufferReader(data)).read(columns, use_threads=False)
 
 
 def _values(codes: Codes, kind: Kind) -> npt.NDArray[np.generic]:

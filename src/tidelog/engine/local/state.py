@@ -12,7 +12,7 @@ from tidelog.engine.protocol import Columns
 from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant, Program
 from tidelog.storage import StoredRelation
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int32s
 from tidelog.values.codec import Codec
 
 # Up to this many codes are checked faster as a list than as an array.
@@ -99,6 +99,26 @@ class LocalState:
         relation = self.relations[name]
         # An input fact that is inserted twice has one derivation.
         relation.insert(self.pack(columns, len(columns[0]) if columns else 1), first_new=relation.NEVER)
+        self.show_all(name)
+
+    def load(self, name: str, columns: Columns, levels: Int32s, counts: Int32s) -> None:
+        """Give an annotated relation, which has no facts yet, distinct facts with their annotations.
+
+        No table or index is made of them before somebody asks for one. Without columns there is one
+        array for the number of facts.
+        """
+        relation = self.relations[name]
+        assert not relation.count, "facts are loaded before any other"
+        own = columns[: relation.arity]
+        if not self.is_wide and not all(fits_narrow(column) for column in own):
+            self.widen()
+        relation.append(self.pack(own, len(levels)))
+        relation.levels[: relation.count] = levels
+        relation.previous[: relation.count] = levels
+        # Few facts are counted, and input facts need not be; pages that are never written take no memory.
+        counted = np.flatnonzero((counts != 0) & (levels != 0))
+        relation.counts[counted] = counts[counted]
+        relation.trim()
         self.show_all(name)
 
     def pack(self, columns: Sequence[CodeArray], count: int) -> CodeArray:
