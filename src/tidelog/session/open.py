@@ -26,6 +26,7 @@ from tidelog.store.log import LoggedEpoch
 from tidelog.store.mistakes import damaged
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec
+from tidelog.values.memory import give_back_unused
 from tidelog.views.delta import NO_RULES
 from tidelog.views.history import History
 
@@ -181,6 +182,7 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
                 if relation.is_input.any():
                     engine.insert(name, [column[relation.is_input] for column in relation.columns])
             engine.evaluate(recorder)
+        give_back_unused()
     handle = EngineHandle(kind, codec, engine, request.options.settings, recorder.observer)
     if request.options.keep_epochs is not None:
         store.keep_epochs = request.options.keep_epochs

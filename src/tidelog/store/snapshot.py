@@ -86,16 +86,35 @@ def read_dictionaries(
 
 def read_state(folder: Path, manifest: StoreManifest, handles: Mapping[str, int]) -> EngineState:
     """Return the state of a snapshot."""
-    relations: dict[str, RelationState] = {}
+    contents: dict[str, pa.Buffer] = {}
     numbers: dict[str, RuleNumbers] = {}
     for name, file in manifest.relations.items():
         data = read_checked(folder / file.file, handles[file.file], file)
-        state = relation_file.read_relation(data)
         if name.startswith(NUMBERS):
-            numbers[name.removeprefix(NUMBERS)] = _as_numbers(state)
+            numbers[name.removeprefix(NUMBERS)] = _as_numbers(relation_file.read_relation(data))
         else:
-            relations[name] = state
-    return EngineState(relations, manifest.stratum_work, numbers)
+            contents[name] = data
+    return EngineState(_StoredRelations(contents), manifest.stratum_work, numbers)
+
+
+class _StoredRelations(Mapping[str, RelationState]):
+    """The relations of a snapshot by name, from the contents of files that were checked.
+
+    A relation is decoded whenever it is asked for, so that an engine that takes one after another never has
+    all of them twice in memory.
+    """
+
+    def __init__(self, contents: "Mapping[str, pa.Buffer]") -> None:
+        self._contents = contents
+
+    def __getitem__(self, name: str) -> RelationState:
+        return relation_file.read_relation(self._contents[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._contents)
+
+    def __len__(self) -> int:
+        return len(self._contents)
 
 
 def _as_relation(numbers: RuleNumbers) -> RelationState:

@@ -6,7 +6,9 @@ large array that grows gets far more room than it needs yet: growing by copying 
 again.
 """
 
+import ctypes
 import mmap
+import sys
 from collections.abc import Iterable
 from typing import Final, TypeVar
 
@@ -17,6 +19,9 @@ Element = TypeVar("Element", bound=np.generic)
 
 _LARGE_BYTES: Final = 1 << 22
 _LARGE_PAGE: Final = 1 << 21
+# Arrays that are written in few places get pages of their own from here on: zeros that the allocator makes of
+# memory it has used before are written, and take memory.
+_SPARSE_BYTES: Final = 1 << 16
 _HAS_LARGE_PAGES: Final = hasattr(mmap, "MADV_HUGEPAGE")
 # Linux' flag for address space that is not counted against memory before it is written.
 _NO_RESERVE: Final = 0x4000
@@ -32,7 +37,7 @@ def zeros(
     A sparse one is written in few places far apart, each of which would take a large page.
     """
     size = int(np.prod(shape)) * dtype.itemsize
-    if size < _LARGE_BYTES or not _HAS_LARGE_PAGES:
+    if size < (_SPARSE_BYTES if is_sparse else _LARGE_BYTES) or not _HAS_LARGE_PAGES:
         return np.zeros(shape, dtype)
     pages = mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _NO_RESERVE)
     pages.madvise(mmap.MADV_NOHUGEPAGE if is_sparse else mmap.MADV_HUGEPAGE)
@@ -67,6 +72,15 @@ def give_back(array: npt.NDArray[Element], first: int, last: int) -> bool:
     if start < end:
         pages.madvise(mmap.MADV_DONTNEED, start, end - start)
     return True
+
+
+def give_back_unused() -> None:
+    """Give memory back that the allocators of Python and Arrow keep for later, where they can."""
+    if "pyarrow" in sys.modules:
+        sys.modules["pyarrow"].default_memory_pool().release_unused()
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
 
 
 def enlarge(owner: object, names: Iterable[str], capacity: int, used: int) -> None:

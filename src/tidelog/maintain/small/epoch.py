@@ -19,6 +19,7 @@ from tidelog.maintain.small.strata import commit_strata, undo_strata, update_str
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
+from tidelog.values.memory import give_back_unused
 
 if TYPE_CHECKING:
     from tidelog.maintain.engine import LocalMaintainedEngine
@@ -37,6 +38,7 @@ _WORK_PER_LEVEL = 4_000
 _FEW_ROWS = 16
 _ATTEMPTS = 32
 _ROOM = 1024
+_MANY_ROWS = 1 << 18
 
 
 # Fields that say which of the changed rows belong to a relation: from the first of the deleted ones to the
@@ -98,6 +100,8 @@ class SmallEpochs:
         self._noted = 0
         self._alone: dict[int, SmallStratum | None] = {}
         self._attempts: dict[int, int] = {}
+        # Rows of relations that were laid out since memory was given back.
+        self._rows_laid_out = 0
 
     def begin(
         self,
@@ -221,6 +225,7 @@ class SmallEpochs:
             self._tables.use(stratum)
         elif not enter_stratum(self._tables, stratum, names, rules, self._derivations):
             return False
+        self._rows_laid_out += sum(self._relations[name].count for name in names)
         self._is_used[stratum] = True
         self._sync.write(self._relations)
         return True
@@ -294,6 +299,10 @@ class SmallEpochs:
         if self._counters.touched_count:
             self._run(commit_strata)
             self._sync.read(self._relations)
+        if self._rows_laid_out >= _MANY_ROWS:
+            # Planning and building indexes have used about as much memory as the indexes take.
+            self._rows_laid_out = 0
+            give_back_unused()
 
     def undo(self) -> None:
         """Restore the old epoch in the strata that the kernel updated."""
