@@ -5,7 +5,6 @@ of, and the commits that were followed since. The trees follow those commits aga
 and are checked to be those that the facts are about.
 """
 
-import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -13,18 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from tidelog.analysis.follow import Follow
+from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.review import Reviewer, start_reviewer
 from tidelog.analysis.saved_follow import digest_of_ids
 from tidelog.analysis.saved_forest import load_forest, save_forest
-from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.staging import Staging
-from tidelog.options import OpenOptions
 from tidelog.session.open import open_session
-from tidelog.syntax import parse
-from tidelog.syntax.find_source import find_source
 from tidelog.trees.git_history import GitHistory
-from tidelog.version import own_version
 
 _STATE: Final = "state"
 _FOREST: Final = "trees.npz"
@@ -33,34 +28,10 @@ _ABOUT: Final = "review.json"
 _MOST_STEPS: Final = 20
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewRequest:
-    """A program, how it is read, and the files that it looks at."""
-
-    program: Path
-    options: OpenOptions
-    language: str = "python"
-    below: str = ""
-    functions: tuple[Path, ...] = ()
-
-    def fingerprint(self) -> str:
-        """Return what tells two analyses apart: texts of the program, fact files, functions, settings."""
-        items = parse(
-            find_source(self.program), include_path=self.options.include_folders, defines=self.options.defines
-        ).items
-        texts = {item.span.source.name: item.span.source.text for item in items}
-        parts: list[object] = [own_version(), self.language, self.below, sorted(texts.values())]
-        facts = self.options.facts
-        if isinstance(facts, (str, Path)) and Path(facts).is_dir():
-            parts += [(each.name, _digest(each)) for each in sorted(Path(facts).glob("*.facts"))]
-        parts += [_digest(each) for each in self.functions]
-        return hashlib.sha256(repr(parts).encode(errors="surrogatepass")).hexdigest()
-
-
 class ReviewStore:
     """A folder with the analysis of some commit; if it is of no use it is made again."""
 
-    def __init__(self, folder: Path, request: ReviewRequest) -> None:
+    def __init__(self, folder: Path, request: AnalysisRequest) -> None:
         self.folder = folder
         self._request = request
         self._fingerprint = request.fingerprint()
@@ -163,7 +134,3 @@ class ReviewStore:
             (self.folder / _FOREST).unlink(missing_ok=True)
             shutil.rmtree(self.folder / _STATE, ignore_errors=True)
         self.folder.mkdir(parents=True, exist_ok=True)
-
-
-def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()

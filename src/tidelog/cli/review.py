@@ -8,9 +8,10 @@ from typing import Final
 
 import typer
 
+from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.review import Review, Reviewer, ReviewOptions, start_reviewer
 from tidelog.analysis.review_forms import review_json, review_markdown, review_text
-from tidelog.analysis.review_store import ReviewRequest, ReviewStore
+from tidelog.analysis.review_store import ReviewStore
 from tidelog.analysis.sarif import review_sarif
 from tidelog.cli.guard import GUARD_BROKEN, show
 from tidelog.cli.review_command import ReviewForm
@@ -101,9 +102,9 @@ def _commits(run: ReviewRun, history: GitHistory) -> tuple[str | None, list[Comm
     return (commits[0].parent if commits else base), commits
 
 
-def _request(run: ReviewRun) -> ReviewRequest:
+def _request(run: ReviewRun) -> AnalysisRequest:
     files = {Path(each.__code__.co_filename) for each in _python_functions(run.options)}
-    return ReviewRequest(
+    return AnalysisRequest(
         run.program,
         run.options,
         run.language,
