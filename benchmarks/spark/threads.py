@@ -17,7 +17,8 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
+from tidelog.engine.spark.ownership import is_kept, owned_rows
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import ThreadWire, Wire, between_threads

@@ -15,7 +15,8 @@ from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.outside import divide_outside
-from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
+from tidelog.engine.spark.ownership import is_kept, owned_rows
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tidelog.engine.spark.files import Annotated, Folder
-from tidelog.engine.spark.partner import copies_to_send, is_kept, owned_rows
+from tidelog.engine.spark.ownership import copies_to_send, is_kept, owned_rows
 from tidelog.engine.spark.routes import RelationRoute
 from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.wire import between_threads

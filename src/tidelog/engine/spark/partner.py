@@ -6,12 +6,10 @@ keep copies. The second exchange carries the number of new facts, so all stop to
 """
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import field
-from itertools import pairwise
 
 import numpy as np
-import numpy.typing as npt
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.convergence import check_iterations
@@ -23,80 +21,21 @@ from tidelog.engine.local.steps import ChainStep, ScanStep
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
 from tidelog.engine.spark.agreement import SharedCodec
-from tidelog.engine.spark.kernels import owners, sort_by_owner, split_own, take_own
+from tidelog.engine.spark.kernels import split_own, take_own
 from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
+from tidelog.engine.spark.ownership import copies_to_send, owned_rows, parts_by_owner
 from tidelog.engine.spark.plans import plan_once, plan_repeated
-from tidelog.engine.spark.routes import RelationRoute, Routes
+from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.plan import RulePlan
 from tidelog.plan.operators import Check, ScanView
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.relation import NO_BYTES
 
-Mask = npt.NDArray[np.bool_]
 _PLAN_AGAIN_FACTOR = 4
 _PLAN_AGAIN_ROWS = 1 << 14
-
-
-def owner_of(rows: CodeArray, column: int, partners: int) -> Int32s:
-    """Return the partner of each row."""
-    found = np.empty(rows.shape[0], np.int32)
-    owners(np.ascontiguousarray(rows), column, partners, found)
-    return found
-
-
-def parts_by_owner(rows: CodeArray, column: int, partners: int) -> Iterator[tuple[int, Int64s]]:
-    """Yield the partners that own rows, each with the positions of its rows."""
-    order = np.empty(rows.shape[0], np.int64)
-    ends = np.empty(partners, np.int64)
-    sort_by_owner(rows, column, partners, order, ends)
-    for partner, (first, last) in enumerate(pairwise((0, *ends))):
-        if first < last:
-            yield partner, order[first:last]
-
-
-def parts_by_keeper(rows: CodeArray, route: RelationRoute, partners: int) -> Iterator[tuple[int, Int64s]]:
-    """Yield the partners that keep copies of rows, each with the positions of its rows in their order."""
-    columns = sorted({route.owner, *route.columns})
-    if len(columns) == 1:
-        yield from parts_by_owner(np.ascontiguousarray(rows), columns[0], partners)
-        return
-    found: dict[int, list[Int64s]] = {}
-    earlier: list[Int32s] = []
-    for column in columns:
-        owners_here = owner_of(rows, column, partners)
-        # A partner that keeps a row for another column already gets it once.
-        is_new = np.ones(rows.shape[0], np.bool_)
-        for others in earlier:
-            is_new &= owners_here != others
-        earlier.append(owners_here)
-        positions = np.flatnonzero(is_new)
-        order = positions[np.argsort(owners_here[positions], kind="stable")]
-        ends = np.searchsorted(owners_here[order], np.arange(partners + 1))
-        for partner, (first, last) in enumerate(pairwise(ends.tolist())):
-            if first < last:
-                found.setdefault(partner, []).append(order[first:last])
-    for partner, parts in found.items():
-        yield partner, np.sort(np.concatenate(parts))
-
-
-def is_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> CodeArray:
-    """Return the rows of which this partner keeps a copy, in their order."""
-    if route.is_everywhere or wire.partners == 1:
-        return rows
-    return np.ascontiguousarray(rows[where_kept(rows, route, wire)])
-
-
-def where_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> Mask:
-    """Say of which rows this partner keeps a copy."""
-    if route.is_everywhere or wire.partners == 1:
-        return np.ones(rows.shape[0], np.bool_)
-    kept = np.zeros(rows.shape[0], np.bool_)
-    for column in {route.owner, *route.columns}:
-        kept |= owner_of(rows, column, wire.partners) == wire.me
-    return kept
 
 
 class DividedScan(ScanStep):
@@ -391,20 +330,3 @@ class PartnerRun:
 
 # Rows a divided scan looks at in one go.
 _PIECE = 1 << 14
-
-
-def owned_rows(rows: CodeArray, route: RelationRoute, wire: Wire) -> Int64s:
-    """Return the positions of the rows that this partner owns."""
-    if wire.partners == 1:
-        return np.arange(rows.shape[0])
-    return np.flatnonzero(owner_of(rows, route.owner, wire.partners) == wire.me)
-
-
-def copies_to_send(rows: CodeArray, route: RelationRoute, wire: Wire) -> list[tuple[int, CodeArray]]:
-    """Return, for each other partner, the rows owned here of which it keeps a copy."""
-    if not rows.shape[0] or route.has_no_copies:
-        return []
-    if route.is_everywhere:
-        return [(partner, rows) for partner in range(wire.partners) if partner != wire.me]
-    parts = parts_by_keeper(rows, route, wire.partners)
-    return [(partner, rows[positions]) for partner, positions in parts if partner != wire.me]

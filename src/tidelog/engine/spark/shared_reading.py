@@ -10,7 +10,7 @@ import numpy as np
 
 from tidelog.engine.spark.files import Annotated, Folder
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.partner import parts_by_keeper
+from tidelog.engine.spark.ownership import parts_by_keeper
 from tidelog.engine.spark.routes import RelationRoute
 from tidelog.engine.spark.wire import Wire
 

@@ -19,7 +19,8 @@ from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message
-from tidelog.engine.spark.partner import PartnerContext, PartnerRun, is_kept, owned_rows
+from tidelog.engine.spark.ownership import is_kept, owned_rows
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared

@@ -19,13 +19,8 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
 from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
 from tidelog.engine.spark.codes import Known, WorkerCodec
-from tidelog.engine.spark.partner import (
-    PartnerContext,
-    PartnerRun,
-    is_kept,
-    owned_rows,
-    where_kept,
-)
+from tidelog.engine.spark.ownership import is_kept, owned_rows, where_kept
+from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, most, total
 from tidelog.maintain.aggregates import GroupedAggregate

@@ -15,7 +15,8 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SinkStep
 from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.partner import DividedScan, owner_of, parts_by_owner
+from tidelog.engine.spark.ownership import owner_of, parts_by_owner
+from tidelog.engine.spark.partner import DividedScan
 from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.group_keeper import GroupKeeper

@@ -17,7 +17,7 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.message import Rows as Table
-from tidelog.engine.spark.partner import copies_to_send, owned_rows, owner_of
+from tidelog.engine.spark.ownership import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.heads import Asking, Heads, OverBudget, Rows, take_offered

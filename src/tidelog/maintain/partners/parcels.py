@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.partner import parts_by_owner
+from tidelog.engine.spark.ownership import parts_by_owner
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.storage.kernel import CodeArray, Int32s
