@@ -156,7 +156,7 @@ _HOMES: Final = {
 
 
 def load_ipython_extension(shell: object) -> None:
-    """Give a notebook its cells: `%load_ext tidelog`, then `%%tidelog`."""
+    """Register the notebook magics: `%load_ext tidelog`, then `%%tidelog`."""
     import_module("tidelog.notebook.magic").register(shell)
 
 

@@ -30,38 +30,38 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class OpenOptions:
-    """How a session is opened; every option has a default, and a mistake in any is a diagnostic.
+    """How a session is opened; every option has a default, and an invalid one is a diagnostic.
 
     `facts`: a folder, read as the program's `.input` directives say, or a mapping from relations to facts:
-    tuples, a pandas or polars frame, anything that speaks Arrow, a mapping of columns, or the path of a CSV,
-    TSV, Parquet or JSON file. Without facts the inputs are empty.
-    `engine`: what runs the program: `"local"`, `"reference"`, `"spark"` or `"cuda"`, a GPU.
+    tuples, a pandas or polars frame, anything that supports Arrow, a mapping of columns, or the path of a
+    CSV, TSV, Parquet or JSON file. Without facts the inputs are empty.
+    `engine`: what runs the program: `"local"`, `"reference"`, `"spark"` or, on a GPU, `"cuda"`.
     `jobs`: the number of threads; all cores by default.
     `memory_limit`: an amount such as `"4G"` beyond which the evaluation stops.
-    `iteration_limit`: the iterations that a stratum may take.
-    `functions`: Python callables for `.functor` declarations, before those registered with
-    `@tidelog.functor` and `@tidelog.aggregate`.
-    `libraries`: shared libraries with C functions for `.functor` declarations that Python has none for: names
-    such as `"functors"` for `libfunctors.so`, or paths.
+    `iteration_limit`: the number of iterations that a stratum may take.
+    `functions`: Python callables for `.functor` declarations, which take precedence over those registered
+    with `@tidelog.functor` and `@tidelog.aggregate`.
+    `libraries`: shared libraries with C functions for `.functor` declarations without a Python function:
+    names such as `"functors"` for `libfunctors.so`, or paths.
     `library_path`: folders of such libraries; the current one by default.
     `library_bits`: how wide their numbers are, 32 or 64, if they were compiled without `tidelog.h`.
-    `include_path`: folders for `#include`.
+    `include_path`: folders that `#include` searches.
     `defines`: macros.
     `observer`: receives progress.
     `profile`: measure the evaluation by rule, iteration and operator, for `db.profile()`.
-    `evaluate`: when derived facts are found: `"all"` when the session is opened and in every epoch,
-    `"on-demand"` when a question needs them, `"magic"` so for the relations that are declared `magic`.
+    `evaluate`: when facts are derived: `"all"` of them when the session is opened and in every epoch;
+    `"on-demand"` when a question needs them; `"magic"` on demand only for relations declared `magic`.
     `strategy`: how epochs are applied.
-    `max_update_share`: what share of a recompute's work an update may take before it is given up for one.
-    `store`: a folder that keeps the program and its state. Where it holds a store already the session goes on
+    `max_update_share`: the share of a recompute's cost that an update may take before it is abandoned.
+    `store`: a folder that keeps the program and its state. If it already holds a store, the session continues
     from there: the program may be left out, and `facts` are not read again.
     `keep_epochs`: how many epochs `db.history`, `db.at` and `db.diff` know, in a store too; by default the
-    last thousand, fewer if they change more than a million facts, and of a store those since its snapshot.
-    `read_only`: see the last epoch of a store while another process writes to it.
-    `provenance`: `"height"` lets `why` give proofs of minimal height: iterations are counted through strata,
-    and kept so by every epoch. Another metric, `"nodes"` or a `Metric`, is minimised when a proof is asked
-    for.
-    `spark`: the Spark session whose workers take part, for the engine `"spark"`; `facts` may be its
+    last thousand, fewer if they change more than a million facts, and in a store those since its checkpoint.
+    `read_only`: read the last epoch of a store while another process writes to it.
+    `provenance`: `"height"` makes `why` return proofs of minimal height: iterations are counted across
+    strata, and every epoch keeps it that way. Another metric, `"nodes"` or a `Metric`, is minimised when
+    you ask for a proof.
+    `spark`: the Spark session whose workers the engine `"spark"` uses; `facts` may be its
     DataFrames.
     `spark_options`: the fields of `tidelog.spark.SparkOptions`, for the same engine.
 

@@ -42,7 +42,7 @@ def open_tree(
     """Return a session over the program and the facts of a tree or forest.
 
     The program need not declare the relations of the tree: those that it names and does not declare
-    are declared for it. `facts` are those of the program's other inputs, by relation or in a folder.
+    are declared for it. `facts` are for the program's other inputs, by relation or in a folder.
     The options are those of `tidelog.open`.
 
         db = tidelog.open_tree("unused.dl", forest)

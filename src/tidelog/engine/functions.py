@@ -64,9 +64,9 @@ def aggregate(cls: Class | None = None, /, *, name: str | None = None) -> Class 
             def add(self, value): self.value *= value
             def result(self): return self.value
 
-    goes with `.functor product(x: number): number` and `@@product x : { ... }`. `remove(value)` takes
-    a value out again; `merge(other)` returns a new object of the values of both, the others after
-    its own. With one of them, a change of a group costs little.
+    goes with `.functor product(x: number): number` and `@@product x : { ... }`. `remove(value)` undoes
+    `add(value)`; `merge(other)` returns a new object for the values of both, those of `other` after
+    its own. With either method, a change in a group costs little.
     """
 
     def register(registered: Class) -> Class:

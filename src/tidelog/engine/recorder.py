@@ -25,7 +25,7 @@ _WORDS: Final[Mapping[Phase, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class SessionStatistics:
-    """What a session took so far.
+    """How long the phases and strata of a session took so far.
 
     `seconds` has one number per phase that ran: start (loading the packages of the engine), parse
     (with all checks), load (input facts), evaluate, write. `strata` are those that were finished.

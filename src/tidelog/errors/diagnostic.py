@@ -16,11 +16,11 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """A message with a stable code, the place it speaks of, and what to try.
+    """A message with a stable code, the place it is about, and what to try.
 
     `related` points at further places, each with a few words ("first declared here").
     A diagnostic about a fact file builds its `Source` from the offending line alone and
-    says where that line stands with `line_offset` (the number of lines before it).
+    says where that line is with `line_offset` (the number of lines before it).
     """
 
     code: str

@@ -50,7 +50,7 @@ class EpochProfile:
 
 @dataclass(slots=True)
 class Profile:
-    """What a run took, or a session so far."""
+    """Where a run, or a session so far, spent its time."""
 
     form: int = FORM
     version: str = ""

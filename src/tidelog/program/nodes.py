@@ -398,7 +398,7 @@ class Program:
         return self.types[type_name].kind
 
     def algebra(self) -> "Algebra":
-        """Return the program as relational algebra; `TidelogError` says what algebra does not have."""
+        """Return the program as relational algebra; `TidelogError` says what algebra cannot express."""
         from tidelog.algebra import program_algebra  # noqa: PLC0415 - a later stage; the contract allows this
 
         return program_algebra(self)

@@ -24,7 +24,7 @@ Question = tuple[str, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Demand:
-    """What questions about one relation, by the same columns, made a session derive and keep.
+    """What a session derived and keeps for questions that bind the same columns of one relation.
 
     `questions` counts the values asked for. `derived` are the relations it derives with their sizes; `whole`
     are those among them that could not be restricted to what was asked for.

@@ -12,8 +12,8 @@ from tidelog.views.epoch_diff import EpochDiff, find_epoch_diff
 class EpochView(EpochReader):
     """One epoch of a session, read as it was: `view[name]` is a relation, `view.query(...)` an answer.
 
-    Made by `db.at`. It shares the session's facts and reads the deltas since, so it takes room for what
-    changed and no more. The first proof evaluates the program over the input facts of that epoch.
+    `db.at` returns it. It shares the session's facts and reads the deltas since then, so it takes memory only
+    for what changed. The first proof evaluates the program over the input facts of that epoch.
     """
 
     def __repr__(self) -> str:

@@ -60,8 +60,8 @@ def open_session(
     """Return a session over an evaluated program.
 
     `program` is a file (a `Path`, or a string that ends in `.dl`) or the text of a program; it may be left
-    out for a store. The other arguments are those of `tidelog.OpenOptions`, which says what each means;
-    `options` has several of them, and one that is named goes before it.
+    out for a store. The other arguments are the fields of `tidelog.OpenOptions`, which explains them;
+    `options` holds several of them, and an argument passed by name takes precedence over it.
 
     Raises `TidelogError` with all mistakes found.
 

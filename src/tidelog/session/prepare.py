@@ -57,7 +57,7 @@ def read_program(
     include_path: Sequence[Path | str] = (),
     defines: Mapping[str, str] | None = None,
 ) -> Program:
-    """Return a checked program that nothing evaluates: a file or a text, as `tidelog.open` takes it.
+    """Return a checked program without evaluating it; pass a file or a text, as to `tidelog.open`.
 
     Raises `TidelogError` with all mistakes found.
     """

@@ -28,9 +28,9 @@ _WRAP: Final = 1 << 64
 class Ranges:
     """Answers about the facts whose column `over` is in a range, from `Session.ranges`.
 
-    A range is half open: `sum(10, 20)` is over the facts with `10 <= over < 20`; None leaves an end open. A
-    question and a change cost the logarithm of the number of facts. Every fact counts, whether or not others
-    have the same values.
+    A range is half open: `sum(10, 20)` is over the facts with `10 <= over < 20`; None leaves an end open. The
+    cost of a question or a change grows with the logarithm of the number of facts. Every fact counts, whether
+    or not others have the same values.
     """
 
     def __init__(self, relation: Relation, codec: Codec, over: Column, of: Column) -> None:
@@ -50,7 +50,7 @@ class Ranges:
             self._subscription = subscriptions.subscribe(self._relation.name, self._follow)
 
     def close(self) -> None:
-        """Follow no further epochs; what is known can still be asked for."""
+        """Stop following epochs; what is known can still be asked for."""
         if self._subscription is not None:
             self._subscription.cancel()
 

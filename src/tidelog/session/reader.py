@@ -101,7 +101,7 @@ class EpochReader:
             db.query("path(1, x)")
             db.query("edge(x, y), !edge(y, x), x < 10")
 
-        A name after `$` stands for the value given under that name, whatever characters it has:
+        A name after `$` stands for the value passed under that name, whatever characters it has:
 
             db.query("path($start, x)", start=name)
         """
@@ -122,7 +122,7 @@ class EpochReader:
     def why(
         self, fact: "AskedFact", *, depth: int | None = None, metric: "Metric | str | None" = None
     ) -> "Proof":
-        """Return why a fact holds: a proof, found step by step as it is looked at.
+        """Return why a fact holds: a proof, found step by step as you look at it.
 
         `depth` is how deep its forms go. `metric` asks for the smallest proof, by `"height"`, `"nodes"`,
         `"leaves"` or a `Metric`.
@@ -147,7 +147,7 @@ class EpochReader:
     ) -> "list[Proof]":
         """Return proofs of a fact that begin with different derivations, at most `limit`.
 
-        With a `metric` they are the smallest proofs that begin so, smallest first.
+        With a `metric` each is the smallest proof that begins with its derivation, smallest first.
         """
         from tidelog.explain.proofs.arguments import check_numbers, check_why  # noqa: PLC0415 - see above
 
@@ -214,9 +214,9 @@ class EpochReader:
     ) -> "Refutation | GuidedRefutation":
         """Return why a fact does not hold: for each rule, how near it comes to deriving the fact.
 
-        Each near miss has values for the rule's variables and says of every literal whether it
-        holds; there are at most `limit` for each rule. Down to `depth` the missing facts are asked
-        about in turn. With `guided` you choose the rule and the values.
+        Each near miss has values for the rule's variables and says for every literal whether it
+        holds; there are at most `limit` for each rule. Missing facts are asked about in turn, down to
+        `depth`. With `guided` you choose the rule and the values.
 
             print(db.why_not("vpt('userSession', 'L4')"))
             db.why_not("vpt('userSession', 'L4')", guided=True).choose(2).bind(Var2="ins").literals

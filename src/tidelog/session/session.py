@@ -55,7 +55,7 @@ T = TypeVar("T")
 class Session(EpochReader):
     """An evaluated program: `db[name]` is a relation, `db.query(...)` an answer, `db.apply(...)` a delta.
 
-    Made by `tidelog.open`; usable as a context manager, after which it holds nothing. Several
+    `tidelog.open` returns one. It is a context manager; leaving the block releases all facts. Several
     threads may use a session: epochs happen one after the other, and a reader never sees half of one.
     """
 
@@ -82,13 +82,13 @@ class Session(EpochReader):
 
     @property
     def statistics(self) -> SessionStatistics:
-        """Return what the session took: seconds per phase, and every stratum's numbers."""
+        """Return how long each phase took, in seconds, and the numbers of every stratum."""
         return self._recorder.statistics()
 
     def explain(self) -> str:
         """Return the plan as text: for each stratum its rules as algebra, operators and indexes.
 
-        Orders are those that the local engine would choose for relations as large as they are now.
+        Orders are those that the local engine would choose for the current sizes of the relations.
         """
         from tidelog.algebra.plan_report import report_plan  # noqa: PLC0415 - few ask for the plan
         from tidelog.plan.statistics import KnownSizes  # noqa: PLC0415 - as above
@@ -102,7 +102,7 @@ class Session(EpochReader):
         return report_plan(program, KnownSizes(sizes))
 
     def profile(self) -> "Profile":
-        """Return what the evaluation and the last epochs took, stratum by stratum.
+        """Return where the evaluation and the last epochs spent their time, stratum by stratum.
 
         With `tidelog.open(..., profile=True)` it has every rule, iteration and operator of the evaluation.
         """
@@ -116,7 +116,7 @@ class Session(EpochReader):
 
     @property
     def demands(self) -> tuple[Demand, ...]:
-        """Return what questions made a session that evaluates on demand derive and keep."""
+        """Return what a session that evaluates on demand derived and keeps, by kind of question."""
         with self._epochs.lock:
             self._check_open()
             return () if self._epochs.demands is None else self._epochs.demands.all
@@ -125,8 +125,8 @@ class Session(EpochReader):
     def history(self) -> tuple[Delta, ...]:
         """Return the deltas of the last epochs, oldest first.
 
-        A session over a store knows the epochs since its last snapshot too. After a thousand epochs,
-        or a million changed facts, the oldest are forgotten.
+        A session over a store also knows the epochs since its last checkpoint. After a thousand epochs,
+        or a million changed facts, the oldest are dropped.
         """
         with self._epochs.lock:
             return self._epochs.history.deltas
@@ -134,8 +134,8 @@ class Session(EpochReader):
     def at(self, epoch: int) -> EpochView:
         """Return an epoch as it was: its relations, queries, proofs, and its rules.
 
-        Any epoch that the history leads back to can be read, and stays readable as the session goes on, as
-        long as it is kept. `tidelog.open(..., keep_epochs=N)` says how many are.
+        You can read any epoch that the history leads back to, and it stays readable in later epochs as
+        long as it is kept. `tidelog.open(..., keep_epochs=N)` sets how many are kept.
 
             db.at(3)["path"]
             db.at(3).why("path(1, 3)")
@@ -175,20 +175,20 @@ class Session(EpochReader):
 
         `insert` and `delete` map relations to facts in any form that `tidelog.open` takes, or are
         texts. A fact in both is inserted. `changes` is a change script, or says by relation what to
-        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back. A repair
-        takes its changes back, rules and facts. The edit script of a tree changes the relations of the
-        tree that the program has.
+        do: a `tidelog.Change`, or the delta of another session or of an epoch taken back. It may also be
+        a repair, which takes back rules and facts, or the edit script of a tree, which changes those
+        relations of the tree that the program has.
 
             db.apply(insert={"edge": [(1, 2)]}, delete={"edge": frame})
             db.apply(insert=["edge(1, 2)", "edge(2, 3)"])
             db.apply("+edge(1, 2). -edge(2, 3).")
             db.apply(add_rules="path(x, z) :- path(x, y), edge(y, z).", insert=["edge(3, 4)"])
 
-        `add_rules` and `remove_rules` are as for the methods of these names, with `functions` for what
-        is added; a rule in both is added. Facts may be of relations that the new rules declare.
+        `add_rules` and `remove_rules` work as the methods of these names, with `functions` for the rules
+        that are added; a rule in both is added. Facts may be of relations that the new rules declare.
 
-        Only input relations can be changed. Every mistake is reported and then nothing has changed.
-        `strategy` and `max_update_share` are for this epoch alone.
+        Only input relations can be changed. If there are mistakes, all are reported and nothing changes.
+        `strategy` and `max_update_share` apply to this epoch alone.
         """
         settings = self._choose(strategy, max_update_share)
 
@@ -237,8 +237,8 @@ class Session(EpochReader):
     ) -> Delta:
         """Return what changes when the program gets more rules, or declarations and rules.
 
-        `text` is as for `tidelog.open`, or several of them; the whole program is checked again. New
-        input relations start empty. `apply` changes facts in the same epoch.
+        `text` is a program as for `tidelog.open`, or several; the whole program is checked again. New
+        input relations start empty. Use `apply` to change facts in the same epoch.
         """
         with Arguments() as arguments:
             arguments.expect("text", text, "a text or a path, or several", is_right=text is not None)
@@ -255,8 +255,8 @@ class Session(EpochReader):
     ) -> Delta:
         """Return what changes when the program loses rules.
 
-        A rule is named by its id, by a member of `db.rules`, or by its text; several may be given.
-        Declarations stay. `apply` changes facts in the same epoch.
+        Name a rule by its id, by a member of `db.rules`, or by its text; you can pass several.
+        Declarations stay. Use `apply` to change facts in the same epoch.
         """
         with Arguments() as arguments:
             wanted = "a rule, its id or its text, or several"
@@ -266,7 +266,8 @@ class Session(EpochReader):
     def subscribe(self, relation: str, callback: Callback) -> Subscription:
         """Return a subscription: after each epoch that changes the relation, `callback` gets its delta.
 
-        They are called one at a time, in the order of epochs; what one raises is logged. Call it to end it.
+        Callbacks run one at a time, in the order of epochs; exceptions are logged. Call the subscription to
+        end it.
         """
         if relation not in self:
             raise TidelogError([undeclared_relation(relation, self.relations, is_asked=True)])
@@ -286,7 +287,7 @@ class Session(EpochReader):
     def deltas(self, bound: int = 1024) -> DeltaStream:
         """Return an iterator that waits for the deltas of the epochs from now on, until the session ends.
 
-        A reader, in another thread perhaps, that is more than `bound` epochs behind gets an error.
+        A reader, perhaps in another thread, that falls more than `bound` epochs behind gets an error.
         """
         with Arguments() as arguments:
             arguments.whole("bound", bound, least=1)
@@ -296,7 +297,7 @@ class Session(EpochReader):
     # --- blame ---------------------------------------------------------------------------------------
 
     def proofs_of(self, facts: str, *, rules: str = "", limit: int | None = None) -> "Session":
-        """Return the proofs of all facts that match an atom as relations of a session of their own.
+        """Return a new session whose relations are the proofs of all facts that match an atom.
 
         `finding(fact)` has the facts, at most `limit` of them, `step(id, fact, rule)` the steps of their
         proofs, and `premise(id, position, fact)` what each step rests on. Facts are texts, and the rule of an
@@ -327,8 +328,8 @@ class Session(EpochReader):
     ) -> "Blame":
         """Return changes that cause all the faults; none of them can be left out.
 
-        `unwanted` are facts that appeared, `missing` ones that vanished: texts, with variables if all
-        facts that match are meant, or facts by relation. `epoch` is the one whose changes are suspects,
+        `unwanted` are facts that appeared, `missing` facts that vanished: texts, with variables for all
+        facts that match, or facts by relation. `epoch` is the one whose changes are suspects,
         or a pair of epochs; the last one by default. Nothing is changed.
 
             db.blame(unwanted=["alias(x, 'sec')"], epoch=(3, 7))
@@ -354,9 +355,9 @@ class Session(EpochReader):
     ) -> "Repair":
         """Return the cheapest changes to take back so that none of the faults remains.
 
-        Faults are named as for `blame`. A change costs 1 unless `costs` has another number for its fact
-        or relation; those that `untouchable` or `reject` name stay. A repair in `reject` is not given
-        again. After `seconds` the best one so far is given, with the least cost that is possible.
+        Name faults as for `blame`. A change costs 1 unless `costs` has another number for its fact
+        or relation; changes that `untouchable` or `reject` name stay. A repair in `reject` is not returned
+        again. After `seconds` the best repair so far is returned, with a proven lower bound of the cost.
         `db.apply` takes a repair as it is.
         """
         from tidelog.explain.blame.inquiry import repair  # noqa: PLC0415 - brings the local engine and the solver
@@ -368,10 +369,10 @@ class Session(EpochReader):
             return repair(self._epochs, FaultQuestion(unwanted, missing, epoch, method), wishes)
 
     def guard(self, text: str | Path, *, strict: bool = False) -> tuple[Guard, ...]:
-        """Return guards that every epoch from now on is held against, until `unguard`.
+        """Return guards that every later epoch is checked against, until `unguard`.
 
-        A text names facts that must never hold, with variables if all that match are meant; `always`
-        before it says that those which hold must not vanish. A path names a file with one guard to a
+        A text names facts that must never hold, with variables for all that match; `always`
+        before it means that those which hold must not vanish. A path names a file with one guard per
         line. An epoch that breaks a guard has `violations` in its delta, with blame and repair;
         a strict guard refuses the epoch.
 
@@ -422,7 +423,7 @@ class Session(EpochReader):
             self._epochs.save()
 
     def close(self) -> None:
-        """Release all facts; only the program and the statistics can be asked afterwards."""
+        """Release all facts; only the program and the statistics are available afterwards."""
         with self._epochs.lock:
             if self._is_closed:
                 return

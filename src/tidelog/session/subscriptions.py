@@ -25,7 +25,7 @@ class Subscription:
     subscriptions: "Subscriptions"
 
     def cancel(self) -> None:
-        """Let the callback hear of no further epoch; twice does no harm."""
+        """End the subscription; calling it twice does no harm."""
         self.subscriptions.remove(self)
 
     __call__ = cancel
@@ -40,10 +40,10 @@ class Subscription:
 
 
 class DeltaStream(Iterator[Delta]):
-    """The deltas of the epochs after it was made, in order; ends when the session is closed.
+    """The deltas of later epochs, in order; ends when the session is closed.
 
-    `next` waits for the next epoch. Holds at most `bound` deltas: a reader that falls further behind gets
-    an error instead of missing an epoch or holding up the session.
+    `next` waits for the next epoch. The stream holds at most `bound` deltas: a reader that falls further
+    behind gets an error instead of missing an epoch or holding up the session.
     """
 
     def __init__(self, bound: int, subscriptions: "Subscriptions") -> None:
@@ -65,7 +65,7 @@ class DeltaStream(Iterator[Delta]):
             raise StopIteration
 
     def close(self) -> None:
-        """End the stream; deltas that wait can still be taken."""
+        """End the stream; deltas that are waiting can still be read."""
         self._subscriptions.remove(self)
         self.end()
 

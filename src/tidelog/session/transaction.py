@@ -24,7 +24,7 @@ class Transaction:
             t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
         t.delta
 
-    Of all that is asked about a fact the last counts. Rules and facts change together. Mistakes are
+    The last change to a fact counts. Rules and facts change together. Mistakes are
     reported at the end, all at once. An exception inside the block leaves the session as it was.
     """
 
@@ -44,7 +44,7 @@ class Transaction:
         self._take(facts, data, is_insert=True)
 
     def delete(self, facts: SomeFacts, data: object = _NOTHING) -> None:
-        """Delete facts, given as for `insert`."""
+        """Delete facts, in the forms that `insert` takes."""
         self._take(facts, data, is_insert=False)
 
     def change(self, changes: Changes) -> None:
@@ -54,7 +54,7 @@ class Transaction:
         pending.changes(changes)
 
     def add_rules(self, text: SomeText, *, functions: Functions | None = None) -> None:
-        """Add rules, or declarations and rules; facts that follow may be of relations they declare."""
+        """Add rules, or declarations and rules; later changes may be to relations that they declare."""
         self._open().rules(add=text, functions=functions)
 
     def remove_rules(self, rules: SomeRules) -> None:
@@ -81,7 +81,7 @@ class Transaction:
         return self._delta
 
     def preview(self) -> Delta:
-        """Return the delta that the changes so far would make; nothing has changed afterwards.
+        """Return the delta that the changes so far would cause, and leave the session unchanged.
 
         t = db.transaction()
         t.add_rules("path(x, z) :- path(x, y), edge(y, z).")
@@ -97,7 +97,7 @@ class Transaction:
         return self._delta
 
     def rollback(self) -> None:
-        """Forget the changes; nothing can be added afterwards."""
+        """Discard the changes; nothing can be added afterwards."""
         self._pending = None
 
     def __enter__(self) -> Self:

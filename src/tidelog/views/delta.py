@@ -217,8 +217,8 @@ class Delta(RelationDeltas):
         print(delta)                the changes as a change script
 
     `changes` are the changes of input facts that led to it, and `without_effect` those that changed nothing:
-    facts inserted that were input already, or deleted that were not. `rules` are the rules that were added
-    or removed.
+    insertions of facts that were already input facts, and deletions of facts that were not. `rules` are the
+    rules that were added or removed.
     """
 
     def __init__(
@@ -246,12 +246,12 @@ class Delta(RelationDeltas):
 
     @property
     def changes(self) -> RelationDeltas:
-        """Return the input facts that became or ceased to be input in this epoch."""
+        """Return the facts that became input facts, or ceased to be, in this epoch."""
         return self._report.changes
 
     @property
     def without_effect(self) -> RelationDeltas:
-        """Return the changes asked for that changed no input fact."""
+        """Return the requested changes that changed no input fact."""
         return self._report.without_effect
 
     @cached_property
@@ -260,7 +260,7 @@ class Delta(RelationDeltas):
         return sum(self._impact_on(name) for name in self)
 
     def inverse(self) -> RelationDeltas:
-        """Return the changes that take this epoch back, rules too; `db.apply` takes them as they are."""
+        """Return the changes that take this epoch back, rules included; `db.apply` takes them as they are."""
         turned = {name: self.changes.sides(name)[::-1] for name in self.changes}
         return RelationDeltas(self._program, self._codec, turned, self.rules.inverse)
 
@@ -269,7 +269,7 @@ class Delta(RelationDeltas):
         return {name: delta.to_arrow() for name, delta in self.items()}
 
     def explain_strategy(self) -> str:
-        """Return what was done to each stratum, by which strategy, why, and what it took."""
+        """Return what was done to each stratum, by which strategy, why, and how long it took."""
         return strategy_text(self.epoch, self.strata)
 
     def __str__(self) -> str:

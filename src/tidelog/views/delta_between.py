@@ -19,11 +19,11 @@ class DeltaBetween(RelationDeltas):
 
     A fact that was inserted and deleted again in between is not in it.
 
-        db.diff(3, 9)["path"].inserted      the facts of epoch 9 that epoch 3 has not
+        db.diff(3, 9)["path"].inserted      the facts of epoch 9 that epoch 3 lacks
         db.diff(3, 9).changes               the input facts that make the difference
         print(db.diff(3, 9))                a change script
 
-    `db.apply(db.diff(9, 3).changes)` takes the changes of facts since epoch 3 back.
+    `db.apply(db.diff(9, 3).changes)` takes back the changes of facts since epoch 3.
     """
 
     def __init__(self, program: Program, codec: Codec, diff: EpochDiff, rules: RuleDelta) -> None:

@@ -162,7 +162,7 @@ class FactSet(AbstractSet[Fact]):
     def to_arrow(self) -> "pa.Table":
         """Return an Arrow table: int64, uint64, float64 and string columns.
 
-        Values of record and algebraic types are given as their text, `[1, nil]` or `$Leaf(2)`.
+        Values of record and algebraic types are represented by their text, `[1, nil]` or `$Leaf(2)`.
         """
         arrays = [
             self._codec.column_to_arrow(codes, column.type)
@@ -175,7 +175,7 @@ class FactSet(AbstractSet[Fact]):
         return self.to_arrow().__arrow_c_stream__(requested_schema)
 
     def to_parquet(self, path: Path | str) -> None:
-        """Write the facts to a Parquet file, with the columns of `to_arrow`; it is whole or not there."""
+        """Write the facts to a Parquet file, with the columns of `to_arrow`, completely or not at all."""
         import pyarrow.parquet as pq  # noqa: PLC0415 - only who writes files needs it
 
         self._write(path, pq.write_table)
@@ -269,7 +269,7 @@ class NoSuchPlaceError(TidelogError, IndexError):
 class FixedFacts(FactSet):
     """Facts that stay as they are, whatever the session does.
 
-    A pickle has the facts as values, and can be read where there is no session.
+    A pickle holds the facts as values, and can be read without a session.
     """
 
     def __init__(
@@ -290,7 +290,7 @@ class FixedFacts(FactSet):
         return self._found
 
     def in_order(self, codes: list[Codes], size: int) -> "FixedFacts":
-        """Return some of the facts, which keep the order that they are given in."""
+        """Return some of the facts, in the order in which they are passed."""
         found = FixedFacts(self._name, self._columns, self._codec, codes, size)
         found._sorted = codes
         return found

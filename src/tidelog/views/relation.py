@@ -17,7 +17,7 @@ class RelationView(FactSet):
     """The facts of one relation as they are now: after an epoch it shows the new facts.
 
     `len` and `in` ask the engine; the first iteration or conversion in an epoch fetches the facts
-    and sorts them, and later ones reuse that. `snapshot()` gives the facts of this epoch to keep.
+    and sorts them, and later ones reuse that. `snapshot()` returns the facts of this epoch to keep.
     """
 
     def __init__(self, relation: Relation, read: Callable[[], Snapshot]) -> None:
@@ -50,7 +50,7 @@ class RelationView(FactSet):
         return iter(self.snapshot())
 
     def to_spark(self, spark: object = None) -> "SparkFrame":
-        """Return a Spark data frame; numbers and texts that workers keep in files are read by workers."""
+        """Return a Spark data frame; workers read the numbers and texts that they keep in files."""
         from tidelog.engine.spark.frames import frame_of_codes  # noqa: PLC0415 - an optional package
 
         snapshot = self._read()
@@ -64,8 +64,8 @@ class RelationView(FactSet):
     def to_cupy(self) -> "dict[str, Any]":
         """Return the columns as CuPy arrays, for numbers, unsigneds and floats.
 
-        On the engine `cuda` they never leave the GPU; facts are in the order of the engine. Other libraries
-        take them without a copy, through DLPack or `__cuda_array_interface__`.
+        On the engine `cuda` they never leave the GPU; facts are in the engine's order. Other libraries
+        accept them without a copy, through DLPack or `__cuda_array_interface__`.
         """
         from tidelog.views.device_arrays import device_arrays  # noqa: PLC0415 - an optional package
 

@@ -94,7 +94,7 @@ class AskedFaults:
 class Blame:
     """The changes that cause all the faults; none of them can be left out.
 
-    `proofs` has one incremental proof for each fault. `trials` is how many worlds were looked at.
+    `proofs` has one incremental proof for each fault. `trials` is how many worlds were tried.
     """
 
     faults: AskedFaults
@@ -147,10 +147,10 @@ class Blame:
 class Repair:
     """The cheapest way to take changes back so that none of the faults remains.
 
-    `changes` are those to apply, as iterating gives them, and `taken_back` those of the past that they
-    undo: `-edge(1, 2)` undoes `+edge(1, 2)`. The repair was tried in a trial epoch before it was given.
+    `changes` are those to apply, which iteration also yields, and `taken_back` the past changes that they
+    undo: `-edge(1, 2)` undoes `+edge(1, 2)`. The repair was tested in a trial epoch before it was returned.
     `bound` is a cost that no repair can go below: the repair is optimal if its cost is no higher.
-    Without any repair left `is_found` is False, and so is the repair itself. `alternatives` are
+    If no repair is left, `is_found` is False, and so is the repair itself. `alternatives` are
     others, cheapest first.
     """
 
@@ -167,7 +167,7 @@ class Repair:
 
     @property
     def is_optimal(self) -> bool:
-        """Say whether it is proven that nothing cheaper exists."""
+        """Say whether it is proven that no cheaper repair exists."""
         return self.is_found and self.cost <= self.bound + 1e-6
 
     @property
@@ -177,7 +177,7 @@ class Repair:
 
     @property
     def taken_back(self) -> tuple[InputChange, ...]:
-        """Return the changes of the past that the repair undoes, in the order of `changes`."""
+        """Return the past changes that the repair undoes, in the order of `changes`."""
         return tuple(change.inverse for change in self.changes)
 
     def gather_rules(self, gathering: ChangeTaker) -> None:

@@ -32,7 +32,7 @@ class Guard:
 
 
 class GuardError(TidelogError):
-    """An epoch was refused by strict guards; `violations` tell which, and what to leave out."""
+    """Strict guards refused an epoch; `violations` say which, and what to leave out."""
 
     def __init__(self, violations: Sequence[Violation]) -> None:
         super().__init__(map(_refused, violations))

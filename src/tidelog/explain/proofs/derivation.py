@@ -20,7 +20,7 @@ class Premise:
 class Absence:
     """A negated atom: no fact of the relation has these values; None is any value.
 
-    `bound` says which columns have a value, for nil is a value too.
+    `bound` says which columns have a value, because nil is a value too.
     """
 
     relation: str
@@ -33,7 +33,7 @@ class Absence:
 
     @property
     def atom(self) -> GroundAtom | None:
-        """Return the one fact that must not hold, None if several are meant."""
+        """Return the one fact that must not hold, or None if there are several."""
         is_ground = len(self.bound) == len(self.pattern)
         return GroundAtom(self.relation, self.pattern) if is_ground else None
 

@@ -26,7 +26,7 @@ class GuidedRefutation:
     asked = db.why_not("vpt('userSession', 'L4')", guided=True)
     rule = asked.choose("vpt#2").bind(Var2="ins")
     rule.literals          # assign(...) holds, vpt("ins", "L4") fails
-    rule.follow(1)         # go on from the literal that fails
+    rule.follow(1)         # continue from the literal that fails
     """
 
     explorer: Explorer
@@ -39,7 +39,7 @@ class GuidedRefutation:
         return tuple(book.quote(rule) for rule in book.rules_of(self.atom.relation))
 
     def choose(self, rule: str | int | QuotedRule) -> "GuidedRule":
-        """Return a rule with the head's variables bound; it is named `vpt#2`, or by its place from 1."""
+        """Return a rule with the head's variables bound; name it as `vpt#2`, or by its number from 1."""
         book = self.explorer.prover.book
         quoted = self._find(rule)
         chosen = book.find(quoted.name)

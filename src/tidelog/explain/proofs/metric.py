@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 class Metric:
     """How large a proof is: `leaf` for an input fact, `combine` for a step over its premises.
 
-    `combine` is given the step and the sizes of its premises, that of a fact which stands twice in the
-    body twice. It must be monotone, larger premises
-    giving no smaller a proof, and its result no smaller than any premise; sizes are compared by `<`.
+    `combine` takes the step and the sizes of its premises; a fact that occurs twice in the body counts
+    twice. It must be monotone (larger premises never make a proof smaller), and its result must be no
+    smaller than any premise; sizes are compared by `<`.
 
         depth_of_joins = Metric("joins", lambda atom: 0, lambda step, sizes: sum(sizes) + len(sizes) - 1)
     """
@@ -55,7 +55,7 @@ class Metric:
 
     @classmethod
     def lexicographic(cls, *metrics: "Metric | str") -> "Metric":
-        """Return the metric that decides by the first of several, among equals by the second, and so on.
+        """Return the metric that compares by the first of several, then by the second, and so on.
 
         What is smallest by the first alone is smallest by this one; the others choose among the
         smallest proofs of each premise.

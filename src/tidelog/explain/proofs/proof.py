@@ -73,7 +73,7 @@ class Proof:
 
     Steps and premises are found when they are first read, fragment by fragment; equal facts share one
     node. `kind` is `input` for an input fact, `rule` for a derivation, `equivalence` and `join` where a
-    law of the relation adds facts. Printed it is a tree.
+    law of the relation adds facts. Printing a proof draws a tree.
 
         proof = db.why("path(1, 3)")
         proof.rule.text, proof.bindings, [str(each.atom) for each in proof.premises]
@@ -125,7 +125,7 @@ class Proof:
 
     @property
     def limit(self) -> Level | None:
-        """Return the level that all premises stay below, None where nothing limits them."""
+        """Return the level that all premises stay below, or None if nothing limits them."""
         return self._below if self.level is None else self.level
 
     @cached_property
@@ -150,7 +150,7 @@ class Proof:
 
     @property
     def derivation(self) -> Derivation | None:
-        """Return the rule application, None if the fact is not proved by a rule."""
+        """Return the rule application, or None if no rule proves the fact."""
         return self.step if isinstance(self.step, Derivation) else None
 
     @property
@@ -165,12 +165,12 @@ class Proof:
 
     @property
     def constraints(self) -> tuple[str, ...]:
-        """Return the constraints, with values in the place of variables."""
+        """Return the constraints, with values instead of variables."""
         return () if self.derivation is None else tuple(map(str, self.derivation.constraints))
 
     @property
     def negated(self) -> tuple[Absence, ...]:
-        """Return the negated atoms: leaves that can be asked about with `why_not`."""
+        """Return the negated atoms: leaves that you can ask about with `why_not`."""
         return () if self.derivation is None else self.derivation.negated
 
     @property
@@ -181,22 +181,22 @@ class Proof:
     # --- what follows from it ---------------------------------------------------------------------
 
     def support(self) -> dict[str, set[Fact]]:
-        """Return the input facts at the leaves, by relation: they alone derive the fact again.
+        """Return the input facts at the leaves, by relation: these alone are enough to derive the fact.
 
-        Where the proof passes a negated atom or an aggregate whose relation depends on negation,
-        aggregates or choices itself, all input facts behind that relation belong to the support, for
-        with fewer of them it could hold more.
+        If the proof contains a negated atom or an aggregate whose relation itself depends on negation,
+        aggregates or choices, all input facts behind that relation belong to the support, because
+        with fewer of them the relation could have more facts.
 
             tidelog.open("prog.dl", facts=db.why("path(1, 3)").support())
         """
         return find_support(self)
 
     def check(self) -> CheckedProof:
-        """Return whether every step is right, found by substitution alone.
+        """Check every step by substitution alone, and return the result.
 
-        For each node the bindings are put into the rule as it was written; head, premises,
+        For each node the bindings are substituted into the rule as it was written; head, premises,
         constraints and aggregates must come out as the proof says, leaves must be input facts and
-        negated atoms absent. No engine and no search for proofs takes part.
+        negated atoms absent. This involves no engine and no search for proofs.
         """
         with self._explorer.lock:
             self._explorer.check_epoch(self.atom)
@@ -211,7 +211,7 @@ class Proof:
         return draw_text(self, width, self._shown(depth))
 
     def horizontal(self, depth: int | None = None) -> str:
-        """Return the proof as logic books draw it: premises side by side over a line, the fact below."""
+        """Return the proof as logic textbooks draw it: premises side by side above a line, the fact below."""
         from tidelog.explain.proofs.horizontal import draw_horizontal  # noqa: PLC0415 - few draw it so
 
         return draw_horizontal(self, self._shown(depth))
@@ -233,7 +233,7 @@ class Proof:
         return write_mermaid(self, self._shown(depth))
 
     def to_html(self, depth: int | None = None) -> str:
-        """Return a standalone page, whose branches open and close without any script."""
+        """Return a standalone HTML page whose branches open and close without any script."""
         return write_page(self, self._shown(depth))
 
     def to_arrow(self, depth: int | None = None) -> "dict[str, pa.Table]":
@@ -261,7 +261,7 @@ class Proof:
 
     @property
     def depth(self) -> int | None:
-        """Return how deep the forms of the proof go by default, None for all the way."""
+        """Return how deep the forms of the proof go by default; None is all the way."""
         return self._depth
 
     def with_step(self, step: Step) -> "Proof":

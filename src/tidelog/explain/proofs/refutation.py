@@ -68,8 +68,8 @@ class RuleRefutation:
 class Refutation:
     """Why a fact does not hold.
 
-    `rules` are those that could derive it, nearest first. `deeper` has, down to the depth asked for,
-    why the missing facts of the near misses do not hold. `note` speaks of the relation as a whole.
+    `rules` are those that could derive it, nearest first. `deeper` says, down to the depth asked for,
+    why the missing facts of the near misses do not hold. `note` is about the relation as a whole.
     """
 
     atom: GroundAtom
