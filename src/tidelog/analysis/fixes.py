@@ -40,7 +40,7 @@ class Fix:
 
 
 def find_fixes(follow: Follow, finding: Finding) -> list[Fix]:
-    """Return the fixes that the program gives for a finding, in the order of their titles.
+    """Return the fixes that the program offers for a finding, in the order of their titles.
 
     A fix whose edits overlap, or whose nodes have no place, is left out.
     """

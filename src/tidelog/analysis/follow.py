@@ -22,7 +22,7 @@ _LONGEST = 40
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A fact of an output relation, and where the first node in it stands."""
+    """A fact of an output relation, and where its first node is."""
 
     relation: str
     fact: Fact
@@ -53,7 +53,7 @@ class Follow:
         for finding in step.inserted:
             print(finding)
 
-    What is found are the facts of the `.output` relations. A step happens as a whole or not at all.
+    The findings are the facts of the `.output` relations. A step happens completely or not at all.
     """
 
     def __init__(self, program: str | Path, forest: Forest, **options: Any) -> None:
@@ -67,7 +67,7 @@ class Follow:
 
     @classmethod
     def resumed(cls, db: Session, forest: Forest) -> Self:
-        """Return what follows a forest whose facts a session has already, such as that of a store."""
+        """Return what follows a forest whose facts a session already has, such as one over a store."""
         made = cls.__new__(cls)
         made._start(db, forest)  # noqa: SLF001 - of this class
         return made

@@ -27,7 +27,7 @@ _LINES_DEPTH: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class ReviewOptions:
-    """What a review tells: how deep proofs go, and for how many findings hunks are looked for."""
+    """What a review contains: how deep proofs go, and how many findings get the hunks to blame."""
 
     why_depth: int = 2
     blame_limit: int = 20
@@ -37,7 +37,7 @@ class ReviewOptions:
 class ReviewedFinding:
     """A finding that appeared or vanished, the hunks to blame for that, and its shortest proof.
 
-    The proof of one that vanished is about the base.
+    The proof of a finding that vanished is its proof in the base.
     """
 
     finding: Finding
@@ -64,9 +64,9 @@ class Review:
 
 
 class Reviewer:
-    """An analysis at some commit of a repository, which can go to any other.
+    """An analysis at some commit of a repository, which can move to any other.
 
-    Only files whose paths begin with `below` are looked at.
+    Only files whose paths begin with `below` are analysed.
 
         with GitHistory("repo", (".py",)) as history:
             reviewer = start_reviewer(Path("names.dl"), history, base)
@@ -87,7 +87,7 @@ class Reviewer:
         return step
 
     def review(self, head: str, options: ReviewOptions | None = None) -> Review:
-        """Return what changes from the present commit to another, which is the present one then."""
+        """Return what changes from the current commit to another, which then becomes the current one."""
         asked = options or ReviewOptions()
         base, before = self.commit, self.follow.forest
         after = self.history.commit(head)

@@ -20,7 +20,7 @@ _ABOUT: Final = "follow.json"
 def start_saved(program: str | Path, forest: Forest, folder: Path | str, **options: Any) -> Follow:
     """Return an analysis of a forest that is saved in a new folder; the options are those of `tidelog.open`.
 
-    Facts are kept in a store and follow every update; `save_follow` writes the trees, too.
+    Facts are kept in a store and follow every update; `save_follow` writes the trees as well.
     """
     follow = Follow(program, forest, store=Path(folder) / _STATE, **options)
     save_follow(follow, folder)
@@ -38,9 +38,9 @@ def save_follow(follow: Follow, folder: Path | str) -> None:
 
 
 def reopen_follow(folder: Path | str, **options: Any) -> Follow:
-    """Return the analysis of a folder as it was saved last; nothing is parsed or evaluated.
+    """Return the analysis of a folder as it was last saved, without parsing or evaluating anything.
 
-    The program is in the store; options that say how to evaluate may be given.
+    The program is in the store; you can pass options that say how to evaluate.
     """
     place = Path(folder)
     try:

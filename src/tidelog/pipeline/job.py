@@ -35,7 +35,7 @@ class SourceFormat(StrEnum):
 class Changes(StrEnum):
     """How the rows of a source say what changes.
 
-    `SNAPSHOT`: the source holds all facts; its difference to the last load is the change.
+    `SNAPSHOT`: the source holds all facts; its difference from the last load is the change.
     `INSERT`: every new row is a fact to insert. `OP`: a column says whether to insert or to delete.
     """
 
@@ -76,7 +76,7 @@ class JobSource:
     """Rows that become facts of a relation, or changes of its facts.
 
     `path` belongs to formats of files and `table` to `TABLE`; `options` go to Spark's reader.
-    `columns` maps columns of the relation to columns of the source; one that it does not name has
+    `columns` maps columns of the relation to columns of the source; a column that is not in it has
     the same name in both. `op`, `inserts` and `deletes` belong to `Changes.OP`; `order` is a column
     whose greatest value counts where one epoch changes a fact twice. `bookmark` is an increasing
     column by which new rows of a JDBC or catalog table are found. `fields` are the columns of CSV
@@ -103,7 +103,7 @@ class JobSource:
 
     @property
     def id(self) -> str:
-        """Return the name by which reports and the quarantine speak of the source."""
+        """Return the name of the source in reports and the quarantine."""
         return self.name or self.relation
 
     @property
@@ -149,10 +149,10 @@ class Output:
 class Job:
     """What `tidelog pipeline run` runs; paths are absolute, or relative to `folder`.
 
-    `state` may also be a URI, of an object store for example: then `work` is the folder of this machine that
-    is worked in, by default one among the user's caches. `master` and `conf` are for the Spark session,
+    `state` may also be a URI, for example of an object store; the run then works in the folder `work` of this
+    machine, by default in the user's cache folder. `master` and `conf` are for the Spark session,
     `spark_options` for the engine `spark`. `options` are
-    others of `tidelog.OpenOptions` by name, those of `JOB_OPTIONS`.
+    further fields of `tidelog.OpenOptions` by name, those of `JOB_OPTIONS`.
     """
 
     program: str

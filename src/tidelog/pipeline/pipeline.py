@@ -33,9 +33,9 @@ class Pipeline:
         pipeline = Pipeline.read("job.toml")
         report = pipeline.run()
 
-    Making one reads the job and its program and reports every mistake in them. `spark` is the session
-    to work with, else one is started as the job says. `functions` are Python callables for functors,
-    beside those of the job's files.
+    Creating one reads the job and its program and reports every mistake in them. `spark` is the session
+    to work with; without it one is started as the job says. `functions` are Python callables for functors,
+    in addition to those of the job's files.
     """
 
     def __init__(
@@ -69,7 +69,7 @@ class Pipeline:
 
     @property
     def spark(self) -> "SparkSession":
-        """Return the Spark session, which is started when it is first asked for."""
+        """Return the Spark session, which is started on first use."""
         if self._spark is None:
             self._spark = start_spark(self.job)
         return self._spark
@@ -116,7 +116,7 @@ class Pipeline:
     def run(
         self, *, rounds: int | None = None, on_epoch: "Callable[[EpochRow], None] | None" = None
     ) -> "Report":
-        """Do what the job's trigger says and return the report, which is written to the state folder too.
+        """Run the job as its trigger says and return the report, which is also written to the state folder.
 
         An earlier run that was killed is continued: its last epoch is finished or dropped. With the
         trigger `interval` the run continues until `stop`, or for this many rounds; with `streaming` until

@@ -34,16 +34,15 @@ def evaluate(
 ) -> "dict[str, DataFrame]":
     """Return relations of a program over data frames, evaluated once where each stratum runs best.
 
-    The outputs are those of the program unless they are named; without any, all derived relations. Nothing
+    By default the outputs are those of the program or, if it has none, all derived relations. Nothing
     is kept to follow changes: joins are Spark's own, and recursion runs on its workers.
 
         evaluate("reach.dl", {"edge": edges})["reach"].show()
 
     `options` are those of `tidelog.open` that say how a program is read: `functions`, `defines`,
     `include_path`. Warnings, such as those about large strata that run in the driver, are logged by the
-    logger `tidelog`. Without `storage` among the Spark options the facts lie in a temporary folder as long as
-    the Spark session lives. Through Spark Connect the frames come here, and the program is evaluated in
-    this process.
+    logger `tidelog`. Without `storage` among the Spark options the facts are in a temporary folder as long as
+    the Spark session lives. With Spark Connect the frames come to this process, which evaluates the program.
     """
     from tidelog.views import RelationView  # noqa: PLC0415 - loaded when it is used
 

@@ -59,7 +59,7 @@ def closure(edges: "DataFrame", src: str, dst: str, **options: Any) -> "DataFram
     """Return every pair of nodes with a path of one or more edges from the first to the second.
 
     The frame has the columns `src` and `dst`, and each pair once, however many paths there are; cycles
-    are no problem.
+    do no harm.
 
         closure(edges, "src", "dst").where("src = 'ann'").show()
     """
@@ -83,7 +83,7 @@ def reachable_from(
 
 
 def connected_components(edges: "DataFrame", src: str, dst: str, **options: Any) -> "DataFrame":
-    """Return the component of every node: nodes share one if edges connect them, in whatever direction.
+    """Return the component of every node: nodes share one if edges connect them, in either direction.
 
     The frame has the columns `node` and `component`, which is the least node of the component. A node
     without neighbours is in the answer if it has an edge to itself.

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def apply_once(session: "Session", batch: str, **changes: Any) -> "Delta | None":
-    """Return the delta of a transaction; None if one of this id was committed before, and nothing is done.
+    """Return the delta of a transaction, or None if one with this id was committed before; that is skipped.
 
     A source that delivers at least once, as streams do, sends each transaction with the same id every time:
 

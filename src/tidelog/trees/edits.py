@@ -73,7 +73,7 @@ class Attach:
 
 @dataclass(frozen=True, slots=True)
 class Detach:
-    """A node becomes free, and so does the link it hung by; the words are those of `Attach`."""
+    """A node becomes free, and so does the link it hung by; the fields are those of `Attach`."""
 
     node: NodeRef
     link: str
@@ -121,7 +121,7 @@ class EditScript(Sequence[Edit]):
         db.apply(script)
         db.apply(script.inverse())
 
-    Edits may be given by a function; it is called when they are first asked for.
+    Edits may come from a function, which is called when they are first needed.
     """
 
     def __init__(

@@ -41,8 +41,8 @@ class Forest:
         step = forest.update({"a.py": "x = 1", "b.py": "import a"})
         step = step.forest.update({"a.py": "x = 2", "b.py": None})
 
-    A forest never changes; `update` gives the next one. Only files that are named are read and
-    compared, so a step costs as much as the files it touches.
+    A forest never changes; `update` returns the next one. Only files that are named are read and
+    compared, so the cost of a step depends on the files it touches.
     """
 
     language: Language
@@ -76,7 +76,7 @@ class Forest:
     # --- changes -------------------------------------------------------------------------------
 
     def update(self, changes: Mapping[str, str | None], *, jobs: int | None = None) -> ForestStep:
-        """Return the step to the files with some of their texts changed, added, or deleted (None).
+        """Return the step to the files with some texts changed, added, or deleted (None).
 
         Nodes live on through edits, moves between the files named here, and renamed files. A text
         with mistakes in it leaves its file as it was. Many new files are read by as many processes as there
@@ -165,7 +165,7 @@ class Forest:
         raise TidelogError([Diagnostic(code="no-such-node", message=f"no file has a node #{node}")])
 
     def span(self, node: int) -> Span | None:
-        """Return where a node stands: its file, line and column."""
+        """Return where a node is: its file, line and column."""
         _, tree = self.find(node)
         return tree.span(node)
 

@@ -41,7 +41,7 @@ class Form(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TreeStep:
-    """The way from a tree to the next: the edits, and the tree they give."""
+    """The step from a tree to the next: the edits, and the tree after them."""
 
     script: EditScript
     tree: "Tree"
@@ -125,11 +125,10 @@ class Tree:
         return {link.name: self.pool.values[number] for link, number in numbers if number != ABSENT}
 
     def span(self, node: int) -> Span | None:
-        """Return where a node stands in the source text, if there is one.
+        """Return where a node is in the source text, if there is one.
 
-        A node without a place of its own, such as a list, stands where the nodes below it stand, or
-        else its parent. Spans are not facts: text that moves does not disturb nodes that stay as they
-        are.
+        A node without a span of its own, such as a list, has that of the nodes below it, or else of its
+        parent. Spans are not facts: text that moves does not disturb nodes that stay as they are.
         """
         row = self.row(node)
         if self.places is None:
@@ -183,7 +182,7 @@ class Tree:
         return tree_from_facts(facts, like)
 
     def decode(self) -> object:
-        """Return what the tree stands for: a Python value, JSON, an `ast` node, a text."""
+        """Return what the tree represents: a Python value, JSON, an `ast` node, a text."""
         (root,) = self.nodes.roots().tolist()
         return self.form.decode(self, root)
 
@@ -267,7 +266,7 @@ class Tree:
         like: "Tree | None" = None,
         examples: Sequence[object] = (),
     ) -> "Tree":
-        """Return the tree of a JSON value, given as Python has it after `json.loads`.
+        """Return the tree of a JSON value, as `json.loads` returns it.
 
         Its types come from a JSON Schema, or from another tree that it is `like`, or else from what
         the value and further `examples` look like.

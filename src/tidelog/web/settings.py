@@ -14,8 +14,8 @@ _SHORTEST_TOKEN: Final = 16
 class Limits:
     """How much one request may ask for.
 
-    A request that takes longer than `wait_seconds` is answered with a diagnostic; `threads` bounds
-    how many are worked on at once and `waiting_requests` how many may wait.
+    A request that takes longer than `wait_seconds` is answered with a diagnostic; `threads` limits
+    how many run at once and `waiting_requests` how many may wait.
     """
 
     body_bytes: int = 1 << 20
@@ -33,7 +33,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class WebSettings:
-    """Where the explorer listens and what it demands.
+    """Where the explorer listens and what it requires.
 
     Without `may_write` nothing can be changed. `allowed_hosts` are further names by which the
     machine is reached, for example through a proxy.
@@ -63,7 +63,7 @@ def is_loopback(host: str) -> bool:
 
 
 def check_settings(settings: WebSettings) -> None:
-    """Raise `TidelogError` if the explorer would be open to people without a token."""
+    """Raise `TidelogError` if other machines could reach the explorer without a token."""
     if settings.token is None:
         if not settings.is_loopback:
             raise TidelogError([_token_required(settings.host)])

@@ -17,13 +17,13 @@ class SparkOptions:
 
     `partners` is the number of tasks that work together (all slots by default). A stratum that reads
     at most `driver_facts` facts runs in the driver, where it is finished before Spark has started a task.
-    `storage` is a folder that driver and workers share; a temporary one serves where all run on one
+    `storage` is a folder that driver and workers share; a temporary one is used if all run on one
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
     Spark's "barrier", which takes a second. `resident` keeps partners and their memory between epochs.
     `encrypt` is whether their connections are encrypted, by default where they may leave the machine;
-    `ports` is the first and the last port to listen on. A partner that gives no sign for `silence_seconds`
-    is lost.
+    `ports` is the first and the last port to listen on. A partner that is silent for `silence_seconds`
+    counts as lost.
     """
 
     spark: "SparkSession"
