@@ -95,7 +95,7 @@ def test_the_width_of_numbers(folder: Path, tidelog: Command) -> None:
     suspicious = tidelog("prog.dl")
     narrow = tidelog("prog.dl", "--library-bits", "32")
 
-    assert "may be the number -1 of 32 bits" in suspicious[2]
+    assert "may be the 32-bit number -1" in suspicious[2]
     assert narrow[1].splitlines()[3:5] == ["-7", "-1"]
 
 

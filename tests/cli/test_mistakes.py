@@ -121,7 +121,7 @@ COMMANDS = [
     ("why p.dl 'path(1, 2)' -F . --metric best", 1, "unknown-metric", "choose height, nodes or leaves"),
     ("why-not p.dl 'path(1, 2)' -F .", 1, "fact-holds", "ask `why` for its proof"),
     ("status gone", 1, "no-store", "there is no folder `gone`"),
-    ("status p.dl", 1, "no-store", "`tidelog run PROGRAM --store DIR` makes one"),
+    ("status p.dl", 1, "no-store", "`tidelog run PROGRAM --store DIR` creates one"),
     ("apply p.dl", 2, "", "Missing argument 'CHANGES...'"),
     (
         "apply gone changes.dl",
@@ -199,7 +199,7 @@ LINES = [
     ("why path(1", "syntax", "for example path(1, "),
     ("why path(4, 1)", "fact-absent", "ask `why_not`"),
     ("whynot path(1, 2)", "fact-holds", "ask `why` for its proof"),
-    ("depth deep", "bad-depth", "give a number from 1 on, or `all`"),
+    ("depth deep", "bad-depth", "give a number of 1 or more, or `all`"),
     ("choose 1", "no-guide", "begin with `guide FACT`"),
     ("blame", "not-a-fact", "for example: blame path(1, 3)"),
     ("blame path(1, 2)", "epoch-not-kept", "apply changes first"),

@@ -254,9 +254,9 @@ def test_the_preprocessor_is_built_in(folder: Path, tidelog: Command) -> None:
     (folder / "prog.dl").write_text("#define ONE 1\n" + PROGRAM)
 
     assert (without[0], without[2]) == (0, "")
-    assert "prog.dl:1 is a line for one" in tidelog("prog.dl", "--no-preprocessor", "-D", "-")[2]
+    assert "prog.dl:1 is a preprocessor line" in tidelog("prog.dl", "--no-preprocessor", "-D", "-")[2]
     assert tidelog("prog.dl", "--preprocessor", "/usr/bin/mcpp -W0", "-D", "-")[0] == 0
-    assert "run it before: m4 prog.dl" in tidelog("prog.dl", "--preprocessor", "m4", "-D", "-")[2]
+    assert "run it first: m4 prog.dl" in tidelog("prog.dl", "--preprocessor", "m4", "-D", "-")[2]
 
 
 def test_a_folder_for_includes_that_is_not_there(tidelog: Command) -> None:

@@ -165,7 +165,7 @@ def test_an_edit_that_is_wrong_leaves_the_session(notebook: Notebook) -> None:
     [
         ("%%tidelog\n?- path(1, x).", "begin with declarations"),
         ("%%tidelog db\n+edge(1, 2).", "there is no session `db` yet"),
-        ("%%tidelog db -F\n.decl a(x: number)", "there is no folder behind -F"),
+        ("%%tidelog db -F\n.decl a(x: number)", "there is no folder after -F"),
         ("%%tidelog db gone\n.decl a(x: number)", "there are two sessions, `db` and `gone`"),
         ("%%tidelog db --wrong\n.decl a(x: number)", "write %%tidelog [NAME] [-F DIR]"),
         ("%%tidelog db 'open\n.decl a(x: number)", "a quote that does not end"),

@@ -174,7 +174,7 @@ def test_rules_that_must_be_inlined_and_multiply_are_reported() -> None:
         "out(x, y, z) :- a(x, y, z), !n(x, y, z)."
     ]
     assert "`n`" in told[0].message
-    assert "take `inline` away" in (told[0].hint or "")
+    assert "remove `inline`" in (told[0].hint or "")
 
 
 def test_bodies_that_double_are_not_inlined() -> None:

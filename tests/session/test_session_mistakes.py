@@ -188,7 +188,7 @@ MISTAKES: dict[str, Mistake] = {
     "a store that is not there": (
         lambda t: t.open(store="nowhere"),
         "no-store",
-        ("`nowhere`", "give the program too"),
+        ("`nowhere`", "pass the program too"),
     ),
     "a store of another program": (
         lambda t: t.open(".decl a(x: number)", store=t.store()),

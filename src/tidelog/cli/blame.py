@@ -50,7 +50,7 @@ def parse_epoch(text: str | None) -> SomeEpochs | None:
         return None
     parts = text.split(":")
     if len(parts) > 2 or not all(part.strip().isdecimal() for part in parts):
-        raise typer.BadParameter(f"{text!r} names no epochs; give 5, or 3:5 for the changes of 4 and 5")
+        raise typer.BadParameter(f"{text!r} does not name epochs; give 5, or 3:5 for the changes of 4 and 5")
     numbers = [int(part) for part in parts]
     return numbers[0] if len(numbers) == 1 else (numbers[0], numbers[1])
 

@@ -103,6 +103,6 @@ def report_internal(error: Exception) -> None:
     words = " ".join(str(error).split())
     sys.stderr.write(
         f"internal error: {type(error).__name__}: {words}\n"
-        "  hint: this is our mistake; please report it with the program and, run again with"
+        "  hint: this is a bug in Tidelog; please report it with the program and, run again with"
         " TIDELOG_DEBUG=1, the traceback\n"
     )

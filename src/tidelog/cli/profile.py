@@ -57,7 +57,7 @@ def _check(options: ProfileOptions) -> None:
                 "OTHER": options.picture is not None and options.other is not None,
                 "--format json": options.picture is not None and options.form is OutputFormat.JSON,
             },
-            because="a picture is of one profile, and SVG",
+            because="a picture shows one profile, as SVG",
         )
 
 

@@ -177,7 +177,7 @@ def _plain(source: Source, options: RunOptions) -> Source:
             [
                 Diagnostic(
                     code="unsupported-option",
-                    message=f"`--no-preprocessor` is not available: {source.name}:{number} is a line for one",
+                    message=f"`--no-preprocessor` is refused: {source.name}:{number} is a preprocessor line",
                     hint="leave out the option, or the line",
                 )
             ]
@@ -198,7 +198,7 @@ def _check(options: RunOptions, *, has_facts: bool) -> None:
         arguments.refuse(
             if_any={"-F": has_facts and chosen.facts is not None},
             because=f"the store `{chosen.store}` has its facts already",
-            hint="leave it out to go on from the store; `tidelog apply` changes its facts",
+            hint="leave it out to continue from the store; `tidelog apply` changes its facts",
         )
         arguments.refuse(
             if_any={"-D": options.output_directory is not None and options.form is not RunForm.TEXT},

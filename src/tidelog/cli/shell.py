@@ -175,7 +175,7 @@ class Shell:
         if not rest:
             raise mistake("unreadable-script", "there is no file to read", "name one: .read FILE")
         if path.resolve() in self._reading:
-            raise mistake("unreadable-script", f"{path} reads itself", "take the line `.read` out of it")
+            raise mistake("unreadable-script", f"{path} reads itself", "remove the line `.read` from it")
         self._reading.append(path.resolve())
         try:
             for number, line in self._joined(script_lines(path, str(path))):

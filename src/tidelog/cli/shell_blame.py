@@ -97,7 +97,7 @@ class BlameCommands:
 
     def _asked(self) -> "tuple[Fault, Repair]":
         if self._fault is None or not self._repair:
-            raise mistake("no-repair", "there is no repair to speak of", "ask for one: repair path(1, 3)")
+            raise mistake("no-repair", "no repair was found yet", "ask for one: repair path(1, 3)")
         return self._fault, self._repair
 
 

@@ -100,7 +100,7 @@ class ProofCommands:
     def _subproof(self, text: str) -> None:
         """List the facts at which the last proof was cut, or show the proof of one of them."""
         if self._proof is None:
-            raise mistake("no-shown-proof", "there is no proof to go on from", "begin with `why FACT`")
+            raise mistake("no-shown-proof", "there is no proof to continue", "begin with `why FACT`")
         cut = [node.proof for node in number_nodes(self._proof, self._depth) if not node.is_expanded]
         if not text:
             for number, proof in enumerate(cut, start=1):
@@ -123,7 +123,9 @@ class ProofCommands:
         elif text == "all":
             self._depth, self._refutation_depth = None, _DEPTH
         elif text:
-            raise mistake("bad-depth", f"`{text}` is not a valid depth", "give a number from 1 on, or `all`")
+            raise mistake(
+                "bad-depth", f"`{text}` is not a valid depth", "give a number of 1 or more, or `all`"
+            )
         shown = "all the way" if self._depth is None else str(self._depth)
         say(f"depth: {shown}")
 
@@ -158,7 +160,7 @@ class ProofCommands:
         rule = self._chosen()
         name, equals, written = text.partition("=")
         if not equals:
-            raise mistake("bad-binding", "a value is given as `let x = 1`")
+            raise mistake("bad-binding", "set a value with `let x = 1`")
         self._rule = rule.bind(**{name.strip(): _value(written.strip())})
         self._show_rule()
 
@@ -207,7 +209,7 @@ def _value(text: str) -> Value:
     value = literal_value(terms[0]) if len(terms) == 1 else None
     if value is not None:
         return value
-    raise mistake("bad-binding", f"`{text}` is neither a number nor a text", "records cannot be given here")
+    raise mistake("bad-binding", f"`{text}` is neither a number nor a text", "records are not accepted here")
 
 
 def _no_guide() -> TidelogError:

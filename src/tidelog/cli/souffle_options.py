@@ -197,7 +197,7 @@ def _unknown(values: Mapping[str, Any]) -> Iterator[Diagnostic]:
         yield Diagnostic(
             code="unsupported-option",
             message=f"`--preprocessor {command}` is not available: the preprocessor is built in",
-            hint=f"run it before: {command} prog.dl > made.dl, then tidelog run made.dl",
+            hint=f"run it first: {command} prog.dl > made.dl, then tidelog run made.dl",
         )
     for pragma in values["pragma"] or ():
         if not pragma.partition(":")[0]:

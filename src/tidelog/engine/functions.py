@@ -129,10 +129,10 @@ def _classes(program: Program) -> Iterator[str]:
 def _class_mistakes(name: str, known: Callable[..., Value], span: Span | None) -> Iterator[Diagnostic]:
     lacking = [method for method in ("add", "result") if not hasattr(known, method)]
     if lacking or not _takes(known, 0):
-        what = f"has no `{lacking[0]}`" if lacking else "cannot be made without operands"
+        what = f"has no `{lacking[0]}`" if lacking else "cannot be created without operands"
         yield Diagnostic(
             code="bad-aggregate",
-            message=f"what is given for the aggregate `{name}` {what}",
+            message=f"the object for the aggregate `{name}` {what}",
             span=span,
             hint="give a class with the methods `add(value)` and `result()`, see @tidelog.aggregate",
         )

@@ -43,7 +43,7 @@ def call_functor(
     except FunctorError as error:
         raise failed_functor(name, operands, error, span) from None
     except Exception as error:
-        hint = "a functor must give a value for all arguments; raise NoValueError where there is none"
+        hint = "a functor must return a value for all arguments; raise NoValueError if there is none"
         failure = FunctorError(f"{type(error).__name__}: {error}", hint)
         raise failed_functor(name, operands, failure, span) from error
 

@@ -45,7 +45,7 @@ def _replaced(first: Directive, second: Directive, path: Path) -> Diagnostic:
         code="output-replaced",
         message=f"the output of `{first.relation}` is lost: `{path}` is written {same}",
         span=second.span,
-        hint='give each output a file of its own: `filename="..."`',
+        hint='give each output its own file: `filename="..."`',
         severity=Severity.WARNING,
         related=() if first.span is None else (("first written here", first.span),),
     )

@@ -97,7 +97,7 @@ def _check_same(programs: Programs, documents: dict[str, Document], texts: dict[
         changed = after.at(document.path)
         assert changed is not None, "the text that replaces a document can be read"
         if len(_errors(trial.check(changed))) > len(_errors(programs.check(document))):
-            raise RenameError(f"it would make a mistake: {_errors(trial.check(changed))[0].message}")
+            raise RenameError(f"it would cause a mistake: {_errors(trial.check(changed))[0].message}")
 
 
 def _errors(found: Sequence[Diagnostic]) -> list[Diagnostic]:

@@ -50,7 +50,7 @@ def parse_request(line: str) -> CellRequest:
 def _next(words: Iterator[str], option: str) -> str:
     found = next(words, None)
     if found is None:
-        raise _mistake(f"there is no folder behind {option}")
+        raise _mistake(f"there is no folder after {option}")
     return found
 
 

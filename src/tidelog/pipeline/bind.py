@@ -123,6 +123,6 @@ def _check_outputs(job: Job) -> Iterator[Diagnostic]:
                     code="duplicate-output",
                     message=f"`{place}` is where `{taken[place]}` goes already",
                     span=output.at(key),
-                    hint="give each a place of its own",
+                    hint="give each its own place",
                 )
             taken.setdefault(place, output.relation)

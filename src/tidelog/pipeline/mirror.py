@@ -153,7 +153,7 @@ def _lost(uri: str, epoch: int) -> Diagnostic:
     return Diagnostic(
         code="pipeline-in-use",
         message=f"another run committed to `{uri}` while this one made epoch {epoch}, which is dropped",
-        hint="let one run at a time work with a state; the next one goes on from what was committed",
+        hint="let one run at a time work with a state; the next one continues from what was committed",
     )
 
 

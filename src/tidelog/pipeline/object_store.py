@@ -110,5 +110,5 @@ def _unreachable(uri: str, words: str) -> Diagnostic:
     return Diagnostic(
         code="unwritable-pipeline",
         message=f"`{uri}` cannot be used: {words}",
-        hint="look at the address and the credentials; schemes that Arrow does not know need fsspec",
+        hint="check the address and the credentials; schemes that Arrow does not know need fsspec",
     )

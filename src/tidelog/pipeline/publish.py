@@ -218,6 +218,6 @@ def _failed(output: Output, place: str, cause: Exception) -> Diagnostic:
 def _unpublished(place: object, words: str) -> Diagnostic:
     return Diagnostic(
         code="unpublished-output",
-        message=f"the epoch is committed, but `{place}` could not be brought there: {words}",
-        hint="run the job again when the place can be written: it publishes what is behind",
+        message=f"the epoch is committed, but `{place}` could not be written: {words}",
+        hint="run the job again when it can be written: that publishes what is missing",
     )

@@ -229,7 +229,7 @@ def _check_folder(bound: CheckedJob, source: JobSource) -> None:
                 code="unreadable-source",
                 message=f"the source `{source.id}` reads new files of a folder, but {path} {words}",
                 span=source.at("path"),
-                hint="name the folder that the files come to, or a pattern such as `changes/*.csv`",
+                hint="name the folder that the files arrive in, or a pattern such as `changes/*.csv`",
             )
         ]
     )

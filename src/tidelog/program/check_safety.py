@@ -88,7 +88,7 @@ def _with_functor(diagnostic: Diagnostic, grouped: Mapping[str, str]) -> Diagnos
     if diagnostic.code != "unbound-variable" or name not in grouped:
         return diagnostic
     functor = grouped[name].replace("@", "@@")
-    why = "" if functor in SELECTING else f"; `{functor}` has no witnesses, as `min` and `max` have"
+    why = "" if functor in SELECTING else f"; `{functor}` has no witnesses, unlike `min` and `max`"
     return replace(diagnostic, hint=f"{diagnostic.hint}, outside the aggregate{why}")
 
 
@@ -121,7 +121,7 @@ def _check_patterns(literal: nodes.Constraint, bound: frozenset[str]) -> Iterato
             if literal.op != "=" or not has_value(value, bound):
                 yield Diagnostic(
                     code="misplaced-wildcard",
-                    message="`_` stands in a record or branch that is not matched with a value",
+                    message="`_` is in a record or branch that is not matched with a value",
                     span=part.span,
                     hint="match it with `=`, or in an atom",
                 )

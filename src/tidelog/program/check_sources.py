@@ -28,7 +28,7 @@ def check_sources(draft: Draft) -> Iterator[Diagnostic]:
                 code="no-source",
                 message=f"`{relation.name}` has no rule, no fact and no input, so it is empty",
                 span=relation.span,
-                hint=f"add `.input {relation.name}`, a fact or a rule, or hand its facts in from Python",
+                hint=f"add `.input {relation.name}`, a fact or a rule, or pass its facts from Python",
                 severity=Severity.WARNING,
             )
 

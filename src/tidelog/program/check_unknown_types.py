@@ -27,7 +27,7 @@ def check_unknown_types(rule: TypedRule) -> Iterator[Diagnostic]:
             reported.add(name)
             yield Diagnostic(
                 code="unknown-type",
-                message=f"nothing says of which type `{name}` is",
+                message=f"the type of `{name}` is not known",
                 span=node.span,
                 hint="name its type with `as(..., type)`",
             )

@@ -106,7 +106,7 @@ class _Builder:
             return None
         fits = self.declarations.types.same_root
         if not all(fits(self.name, each) for each in (*functor.parameters, functor.result)):
-            self.report(f"`@{term.name}` does not take and give values of `{self.name}`")
+            self.report(f"`@{term.name}` does not take and return values of `{self.name}`")
             return None
         return term.name
 

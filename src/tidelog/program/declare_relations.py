@@ -177,7 +177,7 @@ class _Builder:
                     code="inlined-directive",
                     message=f"`.{item.kind.value}` needs the facts of `{item.relation}`, which is inlined",
                     span=item.span,
-                    hint=f"take `inline` away from `{item.relation}`",
+                    hint=f"remove `inline` from `{item.relation}`",
                     related=(("declared here", self.declared_in[item.relation].span),),
                 )
             )

@@ -64,7 +64,7 @@ def flatten_rules(items: Iterable[tree.Item]) -> tuple[list[ConjunctiveRule], li
                     message=f"the disjunctions of this rule make more than {ALTERNATIVES_LIMIT} rules, "
                     f"or more than {LITERALS_LIMIT} literals",
                     span=item.span,
-                    hint="give the disjunctions relations of their own",
+                    hint="move the disjunctions into separate relations",
                 )
             )
     return rules, diagnostics

@@ -115,7 +115,7 @@ def _order(typed: TypedRules, candidates: frozenset[str]) -> tuple[list[str], li
                 code="recursive-inline",
                 message=f"an inlined relation cannot depend on itself: {' -> '.join([*names, names[0]])}",
                 span=first[names[0]].span,
-                hint="take `inline` away from one of the relations",
+                hint="remove `inline` from one of the relations",
             )
         )
     return order, diagnostics
@@ -214,10 +214,10 @@ class _Inliner:
             self.diagnostics.append(
                 Diagnostic(
                     code="not-inlined",
-                    message=f"`{name}` is not inlined here: that would make too many rules of this one, "
-                    "or too long ones",
+                    message=f"`{name}` is not inlined here: that would turn this rule into too many rules, "
+                    "or make it too long",
                     span=literal.span,
-                    hint=f"take `inline` away from `{name}`",
+                    hint=f"remove `inline` from `{name}`",
                     severity=Severity.WARNING,
                 )
             )
@@ -235,10 +235,10 @@ class _Inliner:
         self.diagnostics.append(
             Diagnostic(
                 code="rule-too-large",
-                message=f"inlining {shown} makes too many rules of this one, or too long ones",
+                message=f"inlining {shown} turns this rule into too many rules, or makes it too long",
                 span=rule.span,
                 hint=f"bind the variables of `{names[0]}` with positive atoms in its own rules, "
-                "and take `inline` away from it",
+                "and remove `inline` from it",
             )
         )
 

@@ -138,7 +138,7 @@ class TermResolver:
             where = "the head of a rule" if in_head else "a constraint, functor or target"
             self.report(
                 "misplaced-wildcard",
-                f"`_` cannot stand in {where}",
+                f"`_` cannot be used in {where}",
                 term.span,
                 "name a variable that the body binds",
             )
@@ -186,7 +186,7 @@ class TermResolver:
         """Return nil of the record type its place asks for."""
         if expected is None:
             hint = "name its type with `as(nil, type)`"
-            self.report("unknown-type", "nothing says of which record type this `nil` is", term.span, hint)
+            self.report("unknown-type", "the record type of this `nil` is not known", term.span, hint)
         elif expected != UNKNOWN and self.env.kind(expected) is not Kind.RECORD:
             self.report("type-clash", f"expected `{expected}`, found `nil`", term.span, "`nil` is a record")
         return nodes.Constant(None, expected or UNKNOWN, span=term.span)
@@ -200,7 +200,7 @@ class TermResolver:
         if expected is None:
             self.report(
                 "unknown-type",
-                "nothing says of which record type this is",
+                "the type of this record is not known",
                 term.span,
                 "name its type with `as([...], type)`",
             )

@@ -305,7 +305,7 @@ class Epochs:
             self.save()
         except TidelogError as error:
             # The epoch is committed; only the next opening takes longer, and a later epoch tries again.
-            _LOGGER.warning("the store goes on without a new snapshot: %s", error)
+            _LOGGER.warning("the store continues without a new checkpoint: %s", error)
 
 
 def fingerprint(program: Program, kind: EngineKind) -> str:

@@ -12,7 +12,7 @@ VALUES_BY_NAME: Final = Diagnostic(
 NOT_PICKLABLE: Final = Diagnostic(
     code="not-picklable",
     message="a session cannot be copied or pickled",
-    hint="open a session where it is needed, over a store for one; relations and answers can be pickled",
+    hint="open a session where it is needed, for example over a store; relations and answers can be pickled",
 )
 NO_STORE: Final = Diagnostic(
     code="no-effect",
@@ -21,7 +21,7 @@ NO_STORE: Final = Diagnostic(
 )
 BY_NAME: Final = Diagnostic(
     code="bad-argument",
-    message="only the program is given without a name",
+    message="only the program can be passed without a name",
     hint="name what follows it: tidelog.open(program, facts=...)",
 )
 CLOSED: Final = Diagnostic(
@@ -31,7 +31,7 @@ CLOSED: Final = Diagnostic(
 )
 APART: Final = Diagnostic(
     code="session-apart",
-    message="an epoch failed half way and could not be undone: this session and its store differ",
+    message="an epoch failed halfway and could not be undone: this session and its store differ",
     hint="open the store again: it holds every epoch that was committed",
 )
 NO_PROGRAM: Final = Diagnostic(

@@ -249,7 +249,7 @@ def _check_same_program(request: Request, store: Store) -> None:
             [
                 Diagnostic(
                     code="store-differs",
-                    message=f"the store `{store.path}` was made with another program than this one",
+                    message=f"the store `{store.path}` was created with another program",
                     hint="open it without a program, and change its rules with add_rules and remove_rules",
                 )
             ]
@@ -264,7 +264,7 @@ def _not_on_demand(prepared: Prepared) -> Iterator[Diagnostic]:
     for name, reason in split.whole.items():
         yield Diagnostic(
             code="not-on-demand",
-            message=f"`{name}` is evaluated wholly: {reason}",
+            message=f"`{name}` is evaluated in full: {reason}",
             span=prepared.program.relations[name].span,
             hint="its facts, and those that it reads, are derived when the session is opened",
             severity=Severity.WARNING,
@@ -274,7 +274,7 @@ def _not_on_demand(prepared: Prepared) -> Iterator[Diagnostic]:
 def _facts_not_read(path: Path) -> Diagnostic:
     return Diagnostic(
         code="facts-not-read",
-        message=f"the store `{path}` has its facts already, so the facts you gave were not read",
+        message=f"the store `{path}` has its facts already, so the facts you passed were not read",
         hint="change facts with db.apply, or make a new store",
         severity=Severity.WARNING,
     )

@@ -158,5 +158,5 @@ def _not_summed(column: Column) -> Diagnostic:
     return Diagnostic(
         code="bad-argument",
         message=f"the column `{column.name}` holds floats, whose sums over ranges are not kept",
-        hint="`count`, `min` and `max` are; a rule with `sum` gives the exact sum of a group",
+        hint="`count`, `min` and `max` are; a rule with `sum` computes the exact sum of a group",
     )

@@ -181,5 +181,5 @@ def _overflow(bound: int) -> Diagnostic:
     return Diagnostic(
         code="reader-too-slow",
         message=f"more than {bound:,} deltas waited to be read, so later ones were not kept",
-        hint="read quicker, or ask for more: db.deltas(bound=...)",
+        hint="read faster, or ask for more: db.deltas(bound=...)",
     )

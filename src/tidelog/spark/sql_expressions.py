@@ -39,7 +39,7 @@ _TYPES: Final = {
     **dict.fromkeys(("DOUBLE", "FLOAT", "REAL"), Kind.FLOAT),
     "STRING": Kind.SYMBOL,
 }
-_BEFORE: Final = "compute it in a query of its own before, or in the last query"
+_BEFORE: Final = "compute it in a separate query first, or in the last query"
 
 
 class SqlExpressions:

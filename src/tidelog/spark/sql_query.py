@@ -169,7 +169,7 @@ def _branches(tokens: Sequence[SqlToken]) -> Iterator[SqlBranch]:
 
 def _branch(tokens: Sequence[SqlToken], near: SqlToken, union: SqlToken | None, *, is_all: bool) -> SqlBranch:
     if not tokens:
-        raise TidelogError([sql_mistake("a query is missing beside UNION", near.span)])
+        raise TidelogError([sql_mistake("a query is missing next to UNION", near.span)])
     return SqlBranch(without_brackets(tokens), union, is_all)
 
 

@@ -175,7 +175,7 @@ def _call(name: str, terms: Sequence[SqlTyped], span: Span) -> SqlTyped:
         texts = [_cast(term, Kind.SYMBOL, span).text for term in terms]
         return SqlTyped(texts[0] if len(texts) == 1 else f"cat({', '.join(texts)})", Kind.SYMBOL)
     if any(term.kind is Kind.SYMBOL for term in terms):
-        _refuse(f"`{name}` takes numbers, and one of its values is a string", span, "cast it before")
+        _refuse(f"`{name}` takes numbers, and one of its values is a string", span, "cast it first")
     if name == "/":
         left, right = (_as_kind(term, Kind.FLOAT).text for term in terms)
         return SqlTyped(f"({left} / {right})", Kind.FLOAT)
@@ -199,7 +199,7 @@ def _cast(term: SqlTyped, kind: Kind, span: Span) -> SqlTyped:
     if kind is Kind.SYMBOL and term.kind is Kind.NUMBER:
         return SqlTyped(f"to_string({term.text})", kind)
     message = f"{_NAMES[term.kind]} cannot be cast to {_NAMES[kind]} in a recursive branch"
-    return _refuse(message, span, "cast it in a query of its own before")
+    return _refuse(message, span, "cast it in a separate query first")
 
 
 def _alike(terms: Sequence[SqlTyped], span: Span) -> list[SqlTyped]:

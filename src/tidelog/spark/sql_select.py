@@ -22,7 +22,7 @@ _REFUSED: Final = {
     ),
     **dict.fromkeys(("LEFT", "RIGHT", "FULL", "SEMI", "ANTI", "OUTER", "NATURAL"), "write an inner join"),
     **dict.fromkeys(("EXCEPT", "INTERSECT", "MINUS"), "filter with WHERE, or in the last query"),
-    "LATERAL": "explode arrays in a query of its own, and join that",
+    "LATERAL": "explode arrays in a separate query, and join that",
 }
 _ENDS_ALIAS: Final = (*_REFUSED, "WHERE", "JOIN", "INNER", "CROSS", "ON", "USING")
 

@@ -153,7 +153,7 @@ def read_log(path: Path, data: memoryview, generation: int, epoch: int, *, is_wr
         raise mistakes.damaged(path, f"byte {len(data)}", "it ends before its first entry")
     head, chain = bytes(data[: _HEAD.size]), bytes(data[_HEAD.size : _MARK_PLACE])
     if digest(head) != chain or _HEAD.unpack(head) != (_MAGIC, _FORMAT, generation, epoch):
-        raise mistakes.damaged(path, "byte 0", "it is not the log of this snapshot")
+        raise mistakes.damaged(path, "byte 0", "it is not the log of this checkpoint")
     marked = _read_mark(data, chain)
     if marked is None:
         raise mistakes.damaged(path, f"byte {_MARK_PLACE}", "the checksum of the mark does not fit")

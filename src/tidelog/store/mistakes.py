@@ -7,12 +7,12 @@ from tidelog.errors import Diagnostic, TidelogError
 
 def missing(path: Path) -> TidelogError:
     """Return the error for a folder that is not there, or holds no store."""
-    hint = "`tidelog run PROGRAM --store DIR` makes one, and so does `tidelog.open(program, store=DIR)`"
+    hint = "`tidelog run PROGRAM --store DIR` creates one, and so does `tidelog.open(program, store=DIR)`"
     if path.is_file():
         return _error("no-store", f"`{path}` is a file, and a store is a folder", hint)
     if path.exists():
         return _error("no-store", f"there is no store in `{path}`", hint)
-    hint = f"give the program too, and a store is made there: `tidelog run PROGRAM --store {path}`"
+    hint = f"pass the program too to create a store there: `tidelog run PROGRAM --store {path}`"
     return _error("no-store", f"there is no folder `{path}`", hint)
 
 
@@ -59,7 +59,7 @@ def unwritable(file: Path, cause: OSError | ValueError) -> TidelogError:
     return _error(
         "unwritable-store",
         f"`{file}` cannot be written: {reason}",
-        "make room or allow it; the store is as it was before",
+        "free disk space, or allow writing; the store is as it was before",
     )
 
 
@@ -72,7 +72,7 @@ def uncertain(path: Path) -> TidelogError:
     """Return the error for going on after the disk refused to take a failed epoch back."""
     return _error(
         "uncertain-store",
-        f"a write to the store `{path}` failed and could not be taken back",
+        f"a write to the store `{path}` failed and could not be undone",
         "open the store again: it holds every epoch that was committed",
     )
 

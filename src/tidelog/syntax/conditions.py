@@ -85,7 +85,7 @@ class _Reader:
         if self._accept("?"):
             yes = self.choice()
             if not self._accept(":"):
-                raise ConditionError("expected `:` behind `?`", self._here())
+                raise ConditionError("expected `:` after `?`", self._here())
             no = self.choice()
             value = yes if value else no
         self.nesting -= 1

@@ -102,11 +102,13 @@ class ItemParser(DeclarationParser):
         }
         if token.text in readers:
             return (readers[token.text](),)
-        hint = "`.plan` follows the rule it speaks of"
+        hint = "`.plan` follows the rule it is about"
         if token.text == ".override":
-            hint = "`.override` stands only inside a component"
+            hint = "`.override` can only be used inside a component"
         raise ParseError(
-            Diagnostic(code="syntax", message=f"`{token.text}` cannot stand here", span=token.span, hint=hint)
+            Diagnostic(
+                code="syntax", message=f"`{token.text}` cannot be used here", span=token.span, hint=hint
+            )
         )
 
     def _fail_item(self) -> NoReturn:

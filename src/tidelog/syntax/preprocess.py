@@ -54,7 +54,7 @@ def preprocess(
         worker.complain(
             Diagnostic(
                 code="bad-macro-use",
-                message=f"the macro `{error.token.text}` makes too much text",
+                message=f"the macro `{error.token.text}` expands to too much text",
                 span=error.token.span,
                 hint="macros that use each other several times multiply",
             )

@@ -68,7 +68,7 @@ def _no_atom(source: Source) -> Diagnostic:
         code="not-a-fact",
         message="this is not one fact",
         span=Span(source, 0, len(source.text)),
-        hint="write for example path(1, 3), or path(x, 3) where all that match are meant",
+        hint="write for example path(1, 3), or path(x, 3) for all that match",
     )
 
 

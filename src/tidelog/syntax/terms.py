@@ -217,7 +217,7 @@ class TermParser(TokenCursor):
         raise ParseError(
             Diagnostic(
                 code="syntax",
-                message=f"`{text}` is not a functor, and an atom cannot stand for a term",
+                message=f"`{text}` is not a functor, and an atom cannot be used as a term",
                 span=token.span,
                 hint=f"a functor of your own is written `@{text}(...)`",
             )

@@ -327,5 +327,5 @@ def _not_allowed(number: int, edit: Edit, problem: str) -> Diagnostic:
     return Diagnostic(
         code="bad-edit",
         message=f"edit {number}, `{edit}`, is not allowed: {problem}",
-        hint="a script leads on from the tree it was made for, and from no other",
+        hint="apply a script only to the tree it was made for",
     )

@@ -376,7 +376,7 @@ def _wrong(value: object, shape: Shape, where: str) -> Diagnostic:
     return Diagnostic(
         code="tree-value",
         message=f"{where} is {text}, which is not of type {shape.name.replace('_or_', ' or ')}",
-        hint="values must be of the types that the annotations say",
+        hint="values must have the types in the annotations",
     )
 
 

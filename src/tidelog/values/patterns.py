@@ -206,8 +206,8 @@ class _Translator:
         if character == ")":
             raise PatternError("`)` closes no group")
         if character == "{":
-            raise PatternError(r"nothing stands before `{` to be repeated; write `\{` for the character")
-        raise PatternError(f"nothing stands before `{character}` to be repeated")
+            raise PatternError(r"there is nothing before `{` to repeat; write `\{` for the character")
+        raise PatternError(f"there is nothing before `{character}` to repeat")
 
     def disjunction(self) -> str:
         """Return alternatives, up to the end or a closing bracket."""

@@ -259,6 +259,6 @@ async def _internal(_: Request, error: Exception) -> Response:
         mistake(
             "internal-error",
             f"{type(error).__name__}: {words}",
-            "this is our mistake; please report it with the program",
+            "this is a bug in Tidelog; please report it with the program",
         )
     )

@@ -71,7 +71,7 @@ class PageChanges:
         """
         self._check_may_write()
         if not self._trying.acquire(blocking=False):
-            raise mistake("explorer-busy", "somebody else tries out changes", "try again in a moment")
+            raise mistake("explorer-busy", "someone else is trying out changes", "try again in a moment")
         try:
             transaction = self._gather(body)
             delta = transaction.preview()
@@ -88,13 +88,13 @@ class PageChanges:
         """Return the delta of a trial."""
         found = self._trials.get(number)
         if found is None:
-            raise mistake("no-such-epoch", f"trial {number} is forgotten", "try the changes out again")
+            raise mistake("no-such-epoch", f"trial {number} is no longer kept", "try the changes out again")
         return found
 
     def _check_may_write(self) -> None:
         if not self._settings.may_write:
             raise mistake(
-                "read-only-explorer", "this explorer changes nothing", "start it with --write to change facts"
+                "read-only-explorer", "this explorer is read-only", "start it with --write to change facts"
             )
 
     def _gather(self, body: Mapping[str, object]) -> Transaction:

@@ -196,7 +196,7 @@ def test_a_result_that_may_have_another_width(engine: str) -> None:
     program = ".functor negated(x: number): number\n.decl a(x: number)\na(@negated(x)) :- x = range(1, 3).\n"
     wide = program.replace("negated", "twice").replace("range(1, 3)", "range(2000000000, 2000000002)")
 
-    with pytest.raises(TidelogError, match="may be the number -1 of 32 bits"):
+    with pytest.raises(TidelogError, match="may be the 32-bit number -1"):
         tidelog.open(program, libraries=[library("narrow")], engine=engine)
     with pytest.raises(TidelogError, match="--library-bits 64"):
         tidelog.open(wide, libraries=[library("functors")], engine=engine)

@@ -55,7 +55,7 @@ class Algebraic:
             if item in built:
                 continue
             if any(part not in built for part in opened[item]):
-                raise FunctorError(f"it returned {root[0]}, which has itself inside", _HINT)
+                raise FunctorError(f"it returned {root[0]}, which contains itself", _HINT)
             inside = [built[part] for part in opened[item]]
             built[item] = build(item, inside) if self._is_different(item[1]) else item[0]
         return built[root]

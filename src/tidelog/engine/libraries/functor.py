@@ -126,7 +126,7 @@ class LibraryFunctor:
                 raise FunctorError(f"it returned {value!r}, which is not UTF-8", hint) from None
         if self.is_suspect(value):
             raise FunctorError(
-                f"it returned {value}, which may be the number {value - 2**32} of 32 bits", _OTHER_WIDTH
+                f"it returned {value}, which may be the 32-bit number {value - 2**32}", _OTHER_WIDTH
             )
         return cast("Value", value)
 

@@ -112,7 +112,7 @@ def greet(raw: socket.socket, me: int, access: Access) -> Connection:
         connection.sendall(hello + _proof(access, b"caller", hello, theirs, connection))
         reply = receive_bytes(connection, _NONCE_BYTES)
         if not hmac.compare_digest(reply, _proof(access, b"called", hello, nonce, connection)):
-            raise PartnerLostError("who replied does not know the job's secret")  # noqa: TRY301 - hung up on like other failures
+            raise PartnerLostError("the other side does not know the job's secret")  # noqa: TRY301 - hung up on like other failures
     except BaseException:
         connection.close()
         raise

@@ -28,7 +28,7 @@ def against_unreachable(master: str | None, span: Span | None = None) -> Iterato
             code="spark-unreachable",
             message=f"the master `{master}` does not answer ({'; '.join(reasons)})",
             span=span,
-            hint="look whether it is up, and whether the address and the port are right",
+            hint="check that it is running, and that the address and the port are right",
         )
 
 

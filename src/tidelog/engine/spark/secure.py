@@ -115,7 +115,7 @@ class SecureSocket:
         poll.register(self._connection.fileno(), event)
         milliseconds = None if until is None else max(until - time.monotonic(), 0) * 1000
         if not poll.poll(milliseconds):
-            raise TimeoutError("the other end says nothing")
+            raise TimeoutError("the other end does not respond")
 
     def shutdown(self, how: int) -> None:
         """End both directions, also for who waits for them."""

@@ -141,7 +141,7 @@ def _against_master(master: str | None, span: Span | None) -> Iterator[Diagnosti
             code="spark-bad-master",
             message=f"`{master}` is not a valid master of Spark",
             span=span,
-            hint="as local[4], local[*], spark://host:7077, yarn, or k8s://https://host:443",
+            hint="write for example local[4], local[*], spark://host:7077, yarn, or k8s://https://host:443",
         )
 
 
@@ -206,5 +206,5 @@ def _failed(error: Exception, span: Span | None) -> Diagnostic:
         code="spark-no-session",
         message=f"Spark does not start: {java_reason(error)}{remark}",
         span=span,
-        hint="look at the master, at Spark's settings, and at SPARK_HOME and JAVA_HOME",
+        hint="check the master, Spark's settings, SPARK_HOME and JAVA_HOME",
     )

@@ -208,7 +208,7 @@ def _take_wishes(inquiry: Inquiry, wishes: Wishes) -> SearchLimits:
             fixed |= inquiry.named(each, found)
     if wishes.alternatives < 1:
         found.append(
-            Diagnostic(code="bad-wish", message=f"{wishes.alternatives} repairs cannot be asked for")
+            Diagnostic(code="bad-wish", message=f"{wishes.alternatives} is not a valid number of repairs")
         )
     if found:
         raise TidelogError(found)
@@ -270,7 +270,7 @@ def _epochs(asked: SomeEpochs | None, now: int) -> tuple[int, int]:
         [
             Diagnostic(
                 code="epoch-not-kept",
-                message=f"{written(asked)} names no epochs",
+                message=f"{written(asked)} does not name epochs",
                 hint="give epoch=N for the changes of epoch N, or epoch=(before, after)",
             )
         ]

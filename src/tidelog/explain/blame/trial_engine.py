@@ -181,6 +181,6 @@ def _rules_by_place(items: tuple[tree.Item, ...]) -> dict[tuple[str, ...], list[
 def _apart(error: TidelogError) -> Diagnostic:
     return Diagnostic(
         code="rules-apart",
-        message=f"the rules of both epochs make no program together: {error.diagnostics[0].message}",
+        message=f"the rules of both epochs cannot be in one program: {error.diagnostics[0].message}",
         hint="ask about epochs with the same rules, or take rules back with add_rules and remove_rules",
     )

@@ -145,7 +145,7 @@ class GuidedRule:
         if judged.atom is None:
             hint = f"choose values for {', '.join(judged.free)}" if judged.free else None
             raise TidelogError(
-                [Diagnostic("not-a-fact", f"`{judged}` does not speak of one fact", None, hint)]
+                [Diagnostic("not-a-fact", f"`{judged}` is not about exactly one fact", None, hint)]
             )
         is_there = (judged.verdict is Verdict.HOLDS) != judged.is_negated
         return self.explorer.node(judged.atom) if is_there else GuidedRefutation(self.explorer, judged.atom)

@@ -343,6 +343,6 @@ class Proof:
 def _outdated(atom: GroundAtom, epoch: int) -> Diagnostic:
     return Diagnostic(
         code="proof-outdated",
-        message=f"the proof of {atom} speaks of epoch {epoch}, which is over",
+        message=f"the proof of {atom} is about epoch {epoch}, which is over",
         hint="ask again; what was expanded before can still be read",
     )

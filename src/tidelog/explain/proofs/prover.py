@@ -101,5 +101,5 @@ def _no_proof(atom: GroundAtom) -> Diagnostic:
     return Diagnostic(
         code="no-proof",
         message=f"no proof of {atom} was found, though it holds",
-        hint="an aggregate of what a stateful functor gave cannot be followed",
+        hint="an aggregate over values of a stateful functor cannot be computed again",
     )

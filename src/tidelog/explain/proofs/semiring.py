@@ -144,7 +144,7 @@ def _failed(cause: Exception) -> Diagnostic:
 def _cyclic(atom: GroundAtom) -> Diagnostic:
     return Diagnostic(
         code="cyclic-proofs",
-        message=f"{atom} rests on itself: it has endlessly many proofs",
+        message=f"{atom} rests on itself: it has infinitely many proofs",
         hint='give `cycles="levels"` to take only derivations whose premises came earlier',
     )
 
@@ -153,5 +153,5 @@ def _diverging(atom: GroundAtom) -> Diagnostic:
     return Diagnostic(
         code="semiring-diverges",
         message=f"the annotation of {atom}, which rests on itself, grows without end",
-        hint="going round a circle must not improve an annotation",
+        hint="going round a cycle must not improve an annotation",
     )

@@ -141,5 +141,5 @@ def _lost(attempts: int, reason: str) -> Diagnostic:
     return Diagnostic(
         code="spark-lost-partners",
         message=f"the partners of a job were lost {attempts} times; the last time: {reason}",
-        hint="look into the executors' logs; the state is that of the last committed epoch",
+        hint="see the executors' logs; the state is that of the last committed epoch",
     )
