@@ -342,13 +342,38 @@ def test_presence_without_numbers_finds_the_same(bits: int, jobs: int, program: 
         patch.setattr("tidelog.storage.relation._SMALLEST", 1)
         patch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
         patch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", bits)
-        patch.setattr(stratum, "_ROWS_FOR_THREADS", 1)
+        patch.setattr(stratum, "_ROWS_FOR_THREADS", 4)
         patch.setattr(workers, "_ROWS_FOR_THREADS", 1)
         patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
         patch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 1)
+        patch.setattr(stratum, "_ROWS_TO_TRY", 1)
         by_presence = answer()
 
     assert by_presence == by_slots
+
+
+def test_a_rule_that_finds_much_for_few_facts_is_shared(monkeypatch):
+    """The first facts are tried by one thread; how much they lead to says whether others take part."""
+    program = build(
+        ".decl a(k: number, x: number) .input a .decl b(k: number, y: number) .input b "
+        ".decl pair(x: number, y: number) .output pair pair(x, y) :- a(k, x), b(k, y)."
+    )
+    inputs = {"a": [(1, x) for x in range(600)], "b": [(1, y) for y in range(100)]}
+    ranges: list[tuple[int, int]] = []
+    run_chains = workers.Workers.run_chains
+
+    def watched(self, chains, insertion, rows, derivations_per_fact):
+        ranges.append(rows)
+        run_chains(self, chains, insertion, rows, derivations_per_fact)
+
+    monkeypatch.setattr(workers.Workers, "run_chains", watched)
+    monkeypatch.setattr(stratum, "_ROWS_TO_TRY", 7)
+
+    found = run_program(program, engine="local", inputs=inputs, settings=Settings(jobs=2))
+
+    # Whichever of the two is scanned.
+    assert ranges in ([(7, 600)], [(7, 100)])
+    assert found["pair"] == {(x, y) for x in range(600) for y in range(100)}
 
 
 # --- limits and interruption -----------------------------------------------------------------

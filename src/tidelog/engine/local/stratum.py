@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.engine.convergence import check_convergence, is_full
+from tidelog.engine.local.chains import StepChain
 from tidelog.engine.local.emit import (
     CandidatesAside,
     SharedInsertion,
@@ -36,6 +37,8 @@ from tidelog.storage.sharing import Share
 
 # Below this many derivations that are expected, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
+# A rule that is expected to find less is tried on so many rows first, then on twice as many.
+_ROWS_TO_TRY = 1 << 8
 # A rule is planned again when a relation it reads has grown by this factor, beyond a size that matters.
 _PLAN_AGAIN_FACTOR = 4
 _PLAN_AGAIN_ROWS = 1 << 12
@@ -253,16 +256,18 @@ class StratumRun:
         first_new = self._iteration_start[rule.plan.relation]
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         appends = aside is None and is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
-        is_large = each * runnable.chain.facts() >= _ROWS_FOR_THREADS
-        if is_large and is_plain and runnable.threads:
+        end = runnable.end
+        end.relation, end.first_new, end.appends = aside or target, first_new, appends
+        if not is_plain or not runnable.threads:
+            runnable.chain.run(first, last)
+            return
+        if each * runnable.chain.facts() < _ROWS_FOR_THREADS:
+            first, each = _run_while_small(runnable.chain, runnable.derivations, first, last)
+        if first < last:
             assert isinstance(target, StoredRelation)
             threads = len(runnable.threads)
             insertion = aside or SharedInsertion(target, threads, first_new, appends=appends)
             self._context.workers.run_chains(runnable.threads, insertion, (first, last), each)
-        else:
-            end = runnable.end
-            end.relation, end.first_new, end.appends = aside or target, first_new, appends
-            runnable.chain.run(first, last)
 
     def _appends(self, name: str) -> bool:
         """Say whether a relation is empty and may never need its table: no rule adds to it again."""
@@ -407,3 +412,21 @@ class StratumRun:
 
     def _sizes(self) -> dict[str, int]:
         return {name: len(self._state.relations[name]) for name in self._stratum.relations}
+
+
+def _run_while_small(
+    chain: StepChain, derivations: Callable[[], int], first: int, last: int
+) -> tuple[int, int]:
+    """Run a chain in the calling thread until it proves to find much; return the next row, and how much.
+
+    What a rule finds for a fact is not known before it has run, and may differ from fact to fact.
+    """
+    rows, each = _ROWS_TO_TRY, 1
+    while first < last:
+        before, end = derivations(), min(first + rows, last)
+        chain.run(first, end)
+        each = max(1, (derivations() - before) // (end - first))
+        first, rows = end, 2 * rows
+        if each * (last - first) >= _ROWS_FOR_THREADS:
+            break
+    return first, each
