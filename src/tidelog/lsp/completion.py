@@ -25,7 +25,7 @@ _KINDS: Final = {
 _OLD: Final = frozenset({"number_type", "symbol_type", "once"})
 _LINES: Final = ("include", "define", "ifdef", "ifndef", "if", "else", "endif", "undef", "pragma once")
 _WORD: Final = re.compile(r"[?\w]*\Z")
-_ABOUT: Final = re.compile(r"\.(?:input|output|printsize|limitsize|override)\s+(?:[?\w.]+\s*,\s*)*\Z")
+_ABOUT: Final = re.compile(r"\.(?:input|output|printsize|limitsize|proofs|override)\s+(?:[?\w.]+\s*,\s*)*\Z")
 _TYPE: Final = re.compile(r"(?:\.type\s+\w+\s*(?:<:|=[^=]*\|?)\s*|[?\w]+\s*:\s*)\Z")
 _OF_TREE: Final = re.compile(r"^\.decl (\w+)\((.*)\)$", re.MULTILINE)
 

@@ -15,7 +15,7 @@ from tidelog.syntax.scanner import Token, scan
 
 _OPENING: Final = frozenset("([{")
 _CLOSING: Final = frozenset(")]}")
-_ABOUT_RELATIONS: Final = frozenset({".input", ".output", ".printsize", ".limitsize", ".override"})
+_ABOUT_RELATIONS: Final = frozenset({".input", ".output", ".printsize", ".limitsize", ".proofs", ".override"})
 
 
 class NameKind(Enum):

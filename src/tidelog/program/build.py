@@ -27,6 +27,7 @@ from tidelog.program.declare_types import TypeDeclaration, declare_types
 from tidelog.program.draft import Draft
 from tidelog.program.expand_components import expand_components
 from tidelog.program.expand_lookups import expand_lookups
+from tidelog.program.expand_proofs import expand_proofs
 from tidelog.program.flatten_rules import flatten_rules
 from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.inline_relations import inline_relations
@@ -74,6 +75,7 @@ def build_program(tree: SyntaxTree) -> tuple[nodes.Program, tuple[Diagnostic, ..
         functors=declarations.functors,
         lattices=draft.lattices,
         pragmas=declarations.pragmas,
+        proved=draft.proved,
     )
     return program, warnings
 
@@ -85,7 +87,11 @@ def make_draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     diagnostics.extend(found)
     looked_up, found = expand_lookups(expanded)
     diagnostics.extend(found)
-    items = define_virtual_relations(looked_up)
+    flat, found = flatten_rules(defined := define_virtual_relations(looked_up))
+    diagnostics.extend(found)
+    proofs, found = expand_proofs(defined, flat)
+    diagnostics.extend(found)
+    items = proofs.items
     types, found = declare_types(items)
     diagnostics.extend(found)
     known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]
@@ -93,9 +99,7 @@ def make_draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     diagnostics.extend(found)
     lattices, found = declare_lattices(declarations)
     diagnostics.extend(found)
-    flat, found = flatten_rules(items)
-    diagnostics.extend(found)
-    typed, found = resolve_rules(flat, declarations)
+    typed, found = resolve_rules(proofs.rules, declarations)
     diagnostics.extend(found)
     met = (meet_lattices(rule, declarations, lattices) for rule in typed.rules)
     grounded = tuple(map(ground_witnesses, met))
@@ -107,7 +111,9 @@ def make_draft(tree: SyntaxTree) -> tuple[Draft, list[Diagnostic]]:
     }
     relations.update((made.name, made) for made in typed.made_relations)
     strata = stratify(relations, rules)
-    draft = Draft(items, declarations, tuple(flat), typed.rules, rules, relations, strata, lattices)
+    draft = Draft(
+        items, declarations, tuple(flat), typed.rules, rules, relations, strata, lattices, proofs.proved
+    )
     return draft, diagnostics
 
 

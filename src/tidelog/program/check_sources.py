@@ -13,6 +13,7 @@ from tidelog.syntax import tree
 def check_sources(draft: Draft) -> Iterator[Diagnostic]:
     """Yield a warning for each relation that is read although no rule, fact or input fills it."""
     derived = {head.relation for item in draft.items if isinstance(item, tree.Rule) for head in item.heads}
+    derived.update(rule.head.relation for rule in draft.typed)
     read = {
         name
         for rule in draft.typed

@@ -39,7 +39,9 @@ class Scope:
         first, dot, _ = name.partition(".")
         scope: Scope | None = self
         while scope is not None:
-            if name in declared(scope) or (dot and first in scope.instances):
+            # `path.step` belongs to `path`: see `expand_proofs`.
+            is_part = dot and (first in scope.instances or first in declared(scope))
+            if name in declared(scope) or is_part:
                 return scope.prefix + name
             scope = scope.around
         return name

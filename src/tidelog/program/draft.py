@@ -15,7 +15,8 @@ class Draft:
     """What checks look at: the same program at every stage.
 
     `items` are as written, without components; `flat` its rules without disjunction; `typed` those
-    with types; `rules` what is left when inlined relations are gone; `relations` those of `rules`.
+    with types, and those that `.proofs` makes; `rules` what is left when inlined relations are gone;
+    `relations` those of `rules`.
     """
 
     items: tuple[Plain, ...]
@@ -26,3 +27,4 @@ class Draft:
     relations: Mapping[str, nodes.Relation]
     strata: tuple[nodes.Stratum, ...]
     lattices: Mapping[str, nodes.Lattice]
+    proved: frozenset[str]

@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Directive, Program
+from tidelog.program.proof_cones import mixed_proofs
 from tidelog.program.suggest import undeclared_relation
 
 
@@ -16,6 +17,9 @@ def name_inputs(program: Program, inputs: Sequence[str]) -> Program:
     unknown = [name for name in inputs if name not in program.relations]
     if unknown:
         raise TidelogError(undeclared_relation(name, program.relations) for name in unknown)
+    mixed = [name for name in inputs if name in program.proved]
+    if mixed:
+        raise TidelogError(mixed_proofs(name, None) for name in mixed)
     added = tuple(Directive("input", name, {}) for name in inputs if not program.is_input(name))
     return replace(program, directives=(*program.directives, *added)) if added else program
 

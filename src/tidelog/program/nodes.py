@@ -350,7 +350,10 @@ class Stratum:
 
 @dataclass(frozen=True, slots=True)
 class Program:
-    """Everything an engine needs to know."""
+    """Everything an engine needs to know.
+
+    `proved` are the derived relations whose steps `.proofs` records; they take no input facts.
+    """
 
     types: TypeTable
     relations: Mapping[str, Relation]
@@ -359,6 +362,7 @@ class Program:
     functors: Mapping[str, UserFunctor]
     lattices: Mapping[str, Lattice]
     pragmas: Mapping[str, str]
+    proved: frozenset[str] = frozenset()
 
     @property
     def rules(self) -> tuple[Rule, ...]:

@@ -9,6 +9,7 @@ from tidelog.program.declare_relations import declare_relations
 from tidelog.program.declare_types import TypeDeclaration, declare_types
 from tidelog.program.expand_components import expand_components
 from tidelog.program.expand_lookups import expand_lookups
+from tidelog.program.expand_proofs import expand_proofs
 from tidelog.program.flatten_rules import flatten_rules
 from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.meet_lattices import meet_lattices
@@ -27,13 +28,15 @@ def written_program(text: tree.SyntaxTree, checked: nodes.Program) -> nodes.Prog
     if not _has_inline(text.items):
         return checked
     expanded, _ = expand_components(text.items)
-    items, _ = expand_lookups(expanded)
+    looked_up, _ = expand_lookups(expanded)
+    flat, _ = flatten_rules(looked_up)
+    proofs, _ = expand_proofs(looked_up, flat)
+    items = proofs.items
     types, _ = declare_types(items)
     known_types = [*types.table, *(item.name for item in items if isinstance(item, TypeDeclaration))]
     declarations, _ = declare_relations(items, types, known_types)
     lattices, _ = declare_lattices(declarations)
-    flat, _ = flatten_rules(items)
-    typed, _ = resolve_rules(flat, declarations)
+    typed, _ = resolve_rules(proofs.rules, declarations)
     met = (meet_lattices(rule, declarations, lattices) for rule in typed.rules)
     rules = tuple(map(ground_witnesses, met))
     relations = {**declarations.relations, **{made.name: made for made in typed.made_relations}}

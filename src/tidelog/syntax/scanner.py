@@ -21,6 +21,7 @@ DIRECTIVES: Final = (
     "plan",
     "pragma",
     "printsize",
+    "proofs",
     "symbol_type",
     "type",
 )

@@ -5,7 +5,7 @@ from typing import Final
 from tidelog.syntax.cursor import AGGREGATES, OPERATOR_WORDS
 from tidelog.syntax.scanner import Token
 
-_RELATION_DIRECTIVES: Final = frozenset({".input", ".output", ".printsize", ".limitsize"})
+_RELATION_DIRECTIVES: Final = frozenset({".input", ".output", ".printsize", ".limitsize", ".proofs"})
 _DECLARATIONS: Final = frozenset({".decl", ".functor", ".lattice", ".type"})
 _TYPE_CONTEXTS: Final = _DECLARATIONS | {".comp", ".init"}
 _OPERAND_ENDS: Final = frozenset({"number", "string", ")", "]", "}", "$"})

@@ -333,6 +333,7 @@ class DirectiveKind(Enum):
     OUTPUT = "output"
     PRINTSIZE = "printsize"
     LIMITSIZE = "limitsize"
+    PROOFS = "proofs"
 
 
 @dataclass(frozen=True, slots=True)
