@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar, get_args
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.epoch import MaintenanceSettings
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.libraries import Libraries
 from tidelog.engine.protocol import Observer, Settings
 from tidelog.engine.settings import make_settings
@@ -118,7 +118,8 @@ class OpenOptions:
     @property
     def settings(self) -> Settings:
         """Return what the engine is told about a run."""
-        return make_settings(self.jobs, self.memory_limit, self.iteration_limit)
+        settings = make_settings(self.jobs, self.memory_limit, self.iteration_limit)
+        return replace(settings, counts_iterations=self.strategy == Strategy.COUNTING.value)
 
     @property
     def maintenance(self) -> MaintenanceSettings:

@@ -23,6 +23,8 @@ class Settings:
     jobs: int = field(default_factory=lambda: os.cpu_count() or 1)
     memory_limit_bytes: int | None = None
     iteration_limit: int | None = None
+    # Whether evaluation counts the derivations of every iteration, as epochs by `counting` need them.
+    counts_iterations: bool = False
 
 
 @dataclass(frozen=True, slots=True)

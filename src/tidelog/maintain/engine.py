@@ -26,6 +26,7 @@ from tidelog.engine.local.functional import FunctionalRelations
 from tidelog.engine.local.paths import PathStratum
 from tidelog.engine.local.runnable_rules import RunContext
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
+from tidelog.engine.local.stratum import StratumRun
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
@@ -49,6 +50,7 @@ from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, RowDelta
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
+from tidelog.maintain.strategies.counted_run import CountedRuns
 from tidelog.maintain.timeline_keeper import TimelineKeeper
 from tidelog.maintain.work import stratum_work
 from tidelog.plan.lattice_arcs import name_arcs
@@ -85,6 +87,8 @@ class LocalMaintainedEngine(LocalEngine):
         self.paths = PathKeeper(self._state)
         self.timelines = TimelineKeeper(self._arc_plans, self._state, codec, functions)
         self.inputs = InputFacts(self._program, self._state)
+        # What evaluation counts for epochs by `counting`; None at other times.
+        self._dense_runs: CountedRuns | None = None
         # While this is true an epoch of other rules ends before it is committed.
         self._is_trial = False
         # While this is true others than the rules look at rows of an epoch before it ends.
@@ -122,11 +126,16 @@ class LocalMaintainedEngine(LocalEngine):
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint and annotate every fact."""
         watch = Stopwatch()
+        if self._settings.counts_iterations and self._recorder is None:
+            self._dense_runs = CountedRuns()
         statistics = super().evaluate(observer)
         worked = watch.share
         self._start_maintenance(
             [Learned.from_evaluation(stratum_work(each), worked * each.seconds) for each in statistics.strata]
         )
+        if self._dense_runs is not None:
+            self._maintainer.keep_counts(self._dense_runs.counts)
+            self._dense_runs = None
         self.groups.commit()
         self.paths.commit()
         self.timelines.commit()
@@ -148,6 +157,11 @@ class LocalMaintainedEngine(LocalEngine):
         for name in stratum.relations:
             self._state.relations[name].end_evaluation()
         return statistics
+
+    def _stratum_run(self, number: int, stratum: Stratum, context: RunContext) -> StratumRun:
+        """Return what evaluates a stratum by its delta rules, and counts derivations if epochs need that."""
+        counted = None if self._dense_runs is None else self._dense_runs.start(stratum, context)
+        return counted or super()._stratum_run(number, stratum, context)
 
     def is_input(self, relation: str, columns: Sequence[Codes]) -> npt.NDArray[np.bool_]:
         """Say of each fact whether it is an input fact now."""

@@ -30,6 +30,7 @@ from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
 from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
+from tidelog.maintain.strategies.counting import IterationCounts
 from tidelog.maintain.trace import WORTH_A_TRACE
 from tidelog.program.nodes import Program
 
@@ -113,6 +114,13 @@ class Maintainer:
     def work(self) -> tuple[int, ...]:
         """Return how many derivations it takes to evaluate each stratum from scratch."""
         return tuple(learned.recompute_work for learned in self.learned)
+
+    def keep_counts(self, counted: Mapping[str, Mapping[str, IterationCounts]]) -> None:
+        """Keep the dense states that evaluation has counted, by the first relation of their strata."""
+        for kept in self._strata:
+            name = kept.stratum.relations[0]
+            if isinstance(kept, PlainStratum) and name in counted:
+                kept.keep_counts(counted[name])
 
     def marks_of(self, name: str) -> EpochMarks:
         """Return the marks of a relation."""

@@ -276,6 +276,10 @@ class PlainStratum(KeptStratum):
         with _before(engine.relations, earlier):
             return count_iterations(self.rules, engine.relations, self.stratum.relations, engine.derivations)
 
+    def keep_counts(self, counts: Mapping[str, IterationCounts]) -> None:
+        """Take the dense state that evaluation has counted."""
+        self.dense, self.dense_versions = counts, self._versions()
+
     def _versions(self) -> list[int]:
         return [self.engine.relations[name].version for name in self.stratum.relations]
 

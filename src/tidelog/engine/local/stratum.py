@@ -47,6 +47,9 @@ _PLAN_AGAIN_ROWS = 1 << 12
 class StratumRun:
     """The evaluation of one stratum, from its inputs to its fixpoint."""
 
+    # Whether every derivation is found, and found once, also of facts that are known.
+    finds_all_derivations = False
+
     def __init__(self, stratum: Stratum, context: RunContext) -> None:
         self._stratum = stratum
         self._context = context
@@ -289,11 +292,14 @@ class StratumRun:
             replace(self._stratum, rules=tuple(rules)),
             self._state.program,
             self._context.statistics,
+            counting=self.finds_all_derivations,
         )
         planned = {rule.id for rule in rules}
         kept = [plan for plan in self._planned if plan.rule not in planned]
         self._planned = sorted((*kept, *plan.repeated), key=lambda each: self._places[each.rule])
         plan = replace(plan, repeated=tuple(self._planned))
+        if self.finds_all_derivations:
+            return plan
         return for_evaluation(plan, self._stratum, self._context.statistics)
 
     def _prepare(self, plan: StratumPlan) -> None:
