@@ -53,7 +53,7 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
             "--fact-dir",
             "--facts",
             metavar="DIR",
-            help="Where the facts are; beside the program by default.",
+            help="Where the facts are; the program's folder by default.",
         ),
     ] = None,
     store: Annotated[
