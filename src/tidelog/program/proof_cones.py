@@ -140,7 +140,7 @@ class _Finder:
                     code="inlined-directive",
                     message=f"`.proofs {cone.relation}` needs the facts of `{name}`, which is inlined",
                     span=cone.span,
-                    hint=f"take `inline` away from `{name}`",
+                    hint=f"remove `inline` from `{name}`",
                     related=(("declared here", relation.span),),
                 )
         yield from self._recursion(cone, cones)

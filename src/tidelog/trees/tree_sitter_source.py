@@ -183,7 +183,7 @@ def _syntax_error(root: "tree_sitter.Node", source: Source, data: bytes, grammar
         node = next(child for child in node.children if child.has_error or child.is_missing)
     start = len(data[: node.start_byte].decode(errors="replace"))
     end = len(data[: node.end_byte].decode(errors="replace"))
-    what = f"`{node.type}` is missing" if node.is_missing else "this cannot stand here"
+    what = f"`{node.type}` is missing" if node.is_missing else "this is not allowed here"
     return Diagnostic(
         code="source-syntax",
         message=f"the text is not {grammar}: {what}",
