@@ -86,16 +86,16 @@ class Clocks:
             self.interpreter += region.interpreter
             self.uneven += max(shared_seconds(region.seconds, jobs), region.interpreter) - share
             self.uneven_divided += max(divided_seconds(region.seconds, jobs), region.interpreter) - share
-        self.together -= self.alone
 
 
-class _InKernels(threading.local):
-    """CPU seconds that the present thread has spent in kernels."""
+class _OwnClocks(threading.local):
+    """CPU seconds that the present thread has spent in kernels, and while it made others wait."""
 
-    seconds = 0.0
+    kernels = 0.0
+    alone = 0.0
 
 
-_IN_KERNELS = _InKernels()
+_OWN = _OwnClocks()
 
 
 def measured(program: Path, facts: Path, jobs: int) -> Clocks:
@@ -121,7 +121,12 @@ def measured(program: Path, facts: Path, jobs: int) -> Clocks:
         """An insertion that times what a thread does with exclusive access."""
 
         def _alone(self, action: Callable[[], None]) -> None:
-            super()._alone(_timed_piece(action, lambda piece: self._add(piece.seconds)))
+            def timed() -> None:
+                begun = time.thread_time()
+                action()
+                self._add(time.thread_time() - begun)
+
+            super()._alone(timed)
 
         def _share(self, task: Callable[[int, int], None], count: int) -> None:
             begun = time.thread_time()
@@ -130,6 +135,7 @@ def measured(program: Path, facts: Path, jobs: int) -> Clocks:
 
         def _add(self, seconds: float) -> None:
             clocks.alone += seconds
+            _OWN.alone += seconds
 
     evaluate = LocalEngine.evaluate
 
@@ -160,13 +166,13 @@ def _evaluate(program: Path, facts: Path, jobs: int) -> None:
 
 
 def _timed_piece(task: Callable[[], object], add: Callable[[Piece], None]) -> Callable[[], None]:
-    """Return a task that adds the CPU seconds it takes."""
+    """Return a task that adds the CPU seconds it takes beside those in which it makes others wait."""
 
     def run() -> None:
-        begun, in_kernels = time.thread_time(), _IN_KERNELS.seconds
+        begun, kernels, alone = time.thread_time(), _OWN.kernels, _OWN.alone
         task()
-        taken = time.thread_time() - begun
-        add(Piece(taken, taken - (_IN_KERNELS.seconds - in_kernels)))
+        taken = time.thread_time() - begun - (_OWN.alone - alone)
+        add(Piece(taken, max(taken - (_OWN.kernels - kernels), 0.0)))
 
     return run
 
@@ -175,7 +181,7 @@ def _timed_call(kernel: Any, *arguments: Any) -> Any:
     """Call a kernel, and add the CPU seconds it takes to those of the thread."""
     begun = time.thread_time()
     found = kernel._entry(*arguments)  # noqa: SLF001 - what the method does that this stands in for
-    _IN_KERNELS.seconds += time.thread_time() - begun
+    _OWN.kernels += time.thread_time() - begun
     return found
 
 

@@ -24,12 +24,12 @@ def _region(*seconds: float, interpreter: float = 0.0) -> Region:
 
 
 def test_regions_are_added_up():
-    """What takes longer than its share is uneven; what a thread does alone is not shared."""
-    clocks = Clocks(calling=1.0, alone=0.5, regions=[_region(3.0, 1.0), _region(2.0, 2.0), _region()])
+    """What takes longer than its share is uneven."""
+    clocks = Clocks(calling=1.0, regions=[_region(3.0, 1.0), _region(2.0, 2.0), _region()])
 
     clocks.add_up(2)
 
-    assert clocks.together == pytest.approx(7.5)
+    assert clocks.together == pytest.approx(8.0)
     assert clocks.uneven == pytest.approx(1.0)
 
 

@@ -49,7 +49,7 @@ def _eager() -> Iterator[None]:
         patch.setattr(key_scan, "_FACTS_PER_KEY", 0)
         patch.setattr(runnable_rules, "_MATCHES_FOR_SIEVE", 0)
         patch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
-        patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
+        patch.setattr(workers, "_WORK_PER_THREAD", 2)
         patch.setattr("tidelog.storage.relation._SMALLEST", 1)
         patch.setattr("tidelog.storage.packed._SMALLEST_ROWS", 1)
         patch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", 1 << 18)

@@ -31,9 +31,10 @@ def in_threads(patch: pytest.MonkeyPatch) -> list[int]:
         original(self, tasks, count)
 
     patch.setattr(workers.Workers, "run_morsels", watched)
-    patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
+    patch.setattr(workers, "_WORK_PER_THREAD", 1)
     for module in (derive, stratum, workers):
         patch.setattr(module, "_ROWS_FOR_THREADS", 2)
+    patch.setattr(workers, "_ROWS_PER_THREAD", 1)
     patch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 2)
     patch.setattr(SmallEpochs, "takes", lambda *_: False)
     patch.setattr("tidelog.storage.relation._SMALLEST", 1)

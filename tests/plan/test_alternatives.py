@@ -70,7 +70,7 @@ def _few_bindings_choose_too(monkeypatch):
     monkeypatch.setattr(alternatives, "_FEW_BINDINGS", 0.0)
     monkeypatch.setattr(alternatives, "_ENTRY_COST", 0.0)
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
-    monkeypatch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
+    monkeypatch.setattr(workers, "_WORK_PER_THREAD", 2)
 
 
 def skewed_facts(seed: int, names: str = "pqc") -> dict[str, list[tuple[int, ...]]]:

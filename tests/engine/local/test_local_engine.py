@@ -38,7 +38,8 @@ def _small_work_is_shared(monkeypatch):
     """Let threads share the work of rules however little there is."""
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
     monkeypatch.setattr(workers, "_ROWS_FOR_THREADS", 2)
-    monkeypatch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
+    monkeypatch.setattr(workers, "_WORK_PER_THREAD", 2)
+    monkeypatch.setattr(workers, "_ROWS_PER_THREAD", 1)
     monkeypatch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 2)
 
 
@@ -344,7 +345,8 @@ def test_presence_without_numbers_finds_the_same(bits: int, jobs: int, program: 
         patch.setattr("tidelog.storage.pairs._SMALLEST_ROWS", bits)
         patch.setattr(stratum, "_ROWS_FOR_THREADS", 4)
         patch.setattr(workers, "_ROWS_FOR_THREADS", 1)
-        patch.setattr(workers, "_DERIVATIONS_PER_THREAD", 1)
+        patch.setattr(workers, "_WORK_PER_THREAD", 1)
+        patch.setattr(workers, "_ROWS_PER_THREAD", 1)
         patch.setattr("tidelog.storage.index.ROWS_TO_DIVIDE", 1)
         patch.setattr(stratum, "_ROWS_TO_TRY", 1)
         by_presence = answer()
@@ -362,9 +364,9 @@ def test_a_rule_that_finds_much_for_few_facts_is_shared(monkeypatch):
     ranges: list[tuple[int, int]] = []
     run_chains = workers.Workers.run_chains
 
-    def watched(self, chains, insertion, rows, derivations_per_fact):
+    def watched(self, chains, insertion, rows, work_per_fact):
         ranges.append(rows)
-        run_chains(self, chains, insertion, rows, derivations_per_fact)
+        run_chains(self, chains, insertion, rows, work_per_fact)
 
     monkeypatch.setattr(workers.Workers, "run_chains", watched)
     monkeypatch.setattr(stratum, "_ROWS_TO_TRY", 7)
@@ -372,7 +374,7 @@ def test_a_rule_that_finds_much_for_few_facts_is_shared(monkeypatch):
     found = run_program(program, engine="local", inputs=inputs, settings=Settings(jobs=2))
 
     # Whichever of the two is scanned.
-    assert ranges in ([(7, 600)], [(7, 100)])
+    assert ranges in ([(7, 600)], [(2, 100)])
     assert found["pair"] == {(x, y) for x in range(600) for y in range(100)}
 
 
@@ -531,7 +533,7 @@ def test_a_program_of_many_rules_reserves_little():
 def test_facts_that_no_rule_derives_twice_are_appended(monkeypatch, jobs):
     """A rule whose head has all variables of its body appends to an empty relation; others insert."""
     monkeypatch.setattr(stratum, "_ROWS_FOR_THREADS", 2)
-    monkeypatch.setattr(workers, "_DERIVATIONS_PER_THREAD", 2)
+    monkeypatch.setattr(workers, "_WORK_PER_THREAD", 2)
     text = """
         .decl e(x: number, y: number)
         .decl all(x: number, y: number, z: number)

@@ -66,6 +66,11 @@ class _RunnableChain:
         """Return how many derivations were found."""
         return self.end.derivations + sum(end.derivations for _, end in self.threads)
 
+    def work(self) -> int:
+        """Return how many matches joins had, and how many derivations were found."""
+        chains = (self.chain, *(chain for chain, _ in self.threads))
+        return self.derivations() + sum(step.matches for chain in chains for step in chain.joins)
+
     def note_matches(self, plan: RulePlan, statistics: StateStatistics) -> None:
         """Let the planner know what joins with whole relations have matched."""
         for chain in (self.chain, *(chain for chain, _ in self.threads)):
@@ -95,9 +100,10 @@ class RunnableRule:
             return self._chain
         return keyed
 
-    def derivations_per_fact(self) -> int:
-        """Return about how many derivations a fact of the delta leads to, at least one."""
-        return max(1, self.derivations() // max(1, self._scanned))
+    def work_per_fact(self) -> int:
+        """Return about how many matches and derivations a fact of the delta leads to, at least one."""
+        work = self._chain.work() + (self._keyed.work() if self._keyed is not None else 0)
+        return max(1, work // max(1, self._scanned))
 
     def note_matches(self, statistics: StateStatistics) -> None:
         """Let the planner know what the joins of the rule's own chain have matched."""

@@ -35,9 +35,11 @@ from tidelog.storage import Index, StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.sharing import Share
 
-# Below this many derivations that are expected, starting threads costs more than it gains.
+# Below this many matches and derivations that are expected, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13
-# A rule that is expected to find less is tried on so many rows first, then on twice as many.
+# A rule that is expected to be less work is tried on this part of its rows first and on no more than so many,
+# then on twice as many.
+_PART_TO_TRY = 1 << 6
 _ROWS_TO_TRY = 1 << 8
 # A rule is planned again when a relation it reads has grown by this factor, beyond a size that matters.
 _PLAN_AGAIN_FACTOR = 4
@@ -251,7 +253,7 @@ class StratumRun:
     def _run_rule(self, rule: RunnableRule, aside: CandidatesAside | None = None) -> None:
         """Run a rule over what it scans in this iteration; insert what it finds, or keep it aside."""
         target = self._target(rule.plan.relation)
-        each = rule.derivations_per_fact()
+        each = rule.work_per_fact()
         runnable = rule.chain()
         first, last = runnable.chain.rows()
         if first == last:
@@ -264,8 +266,8 @@ class StratumRun:
         if not is_plain or not runnable.threads:
             runnable.chain.run(first, last)
             return
-        if each * runnable.chain.facts() < _ROWS_FOR_THREADS:
-            first, each = _run_while_small(runnable.chain, runnable.derivations, first, last)
+        if each * runnable.chain.facts() < max(_ROWS_FOR_THREADS, self._context.workers.work_for_all):
+            first, each = _run_while_small(runnable.chain, runnable.work, first, last)
         if first < last:
             assert isinstance(target, StoredRelation)
             threads = len(runnable.threads)
@@ -420,18 +422,16 @@ class StratumRun:
         return {name: len(self._state.relations[name]) for name in self._stratum.relations}
 
 
-def _run_while_small(
-    chain: StepChain, derivations: Callable[[], int], first: int, last: int
-) -> tuple[int, int]:
-    """Run a chain in the calling thread until it proves to find much; return the next row, and how much.
+def _run_while_small(chain: StepChain, work: Callable[[], int], first: int, last: int) -> tuple[int, int]:
+    """Run a chain in the calling thread until it proves to be much work; return the next row, and how much.
 
     What a rule finds for a fact is not known before it has run, and may differ from fact to fact.
     """
-    rows, each = _ROWS_TO_TRY, 1
+    rows, each = min(_ROWS_TO_TRY, 1 + (last - first) // _PART_TO_TRY), 1
     while first < last:
-        before, end = derivations(), min(first + rows, last)
+        before, end = work(), min(first + rows, last)
         chain.run(first, end)
-        each = max(1, (derivations() - before) // (end - first))
+        each = max(1, (work() - before) // (end - first))
         first, rows = end, 2 * rows
         if each * (last - first) >= _ROWS_FOR_THREADS:
             break

@@ -31,10 +31,12 @@ if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 _ROWS_FOR_THREADS = 1 << 14
-# A thread takes facts with at least so many derivations at a time for each of the threads: small morsels keep
-# all of them busy to the end, but between two morsels a thread needs the interpreter, which serves one at a
-# time.
-_DERIVATIONS_PER_THREAD = 1 << 9
+# So many rows each thread must have of an index that all of them extend.
+_ROWS_PER_THREAD = 1 << 14
+# A thread takes facts with at least so many matches and derivations at a time for each of the threads: small
+# morsels keep all of them busy to the end, but between two morsels a thread needs the interpreter, which
+# serves one at a time.
+_WORK_PER_THREAD = 1 << 9
 
 
 class Workers:
@@ -75,15 +77,15 @@ class Workers:
         chains: Sequence[tuple[StepChain, SharedEmitStep]],
         insertion: SharedInsertion | CandidatesAside,
         rows: tuple[int, int],
-        derivations_per_fact: int,
+        work_per_fact: int,
     ) -> None:
         """Run one rule over a range of rows, each thread with a chain of its own."""
         for _, end in chains:
             end.insertion = insertion
         first, last = rows
         # A key stands for several facts.
-        derivations = derivations_per_fact * max(chains[0][0].facts(), last - first)
-        smallest = max(1, self._smallest_morsel * (last - first) // derivations)
+        work = work_per_fact * max(chains[0][0].facts(), last - first)
+        smallest = max(1, self._smallest_morsel * (last - first) // work)
         shared = Morsels(first, last, smallest, self.jobs)
 
         def halt() -> None:
@@ -106,12 +108,17 @@ class Workers:
 
     def sharing(self, rows: int) -> Share:
         """Return what shares the work on so many rows: all threads, or the present one if they are few."""
-        return self.share if self.jobs > 1 and rows >= _ROWS_FOR_THREADS else by_one_thread
+        return self.share if self.jobs > 1 and rows >= _ROWS_PER_THREAD * self.jobs else by_one_thread
+
+    @property
+    def work_for_all(self) -> int:
+        """Return how many matches and derivations keep all threads busy."""
+        return self._smallest_morsel * self.jobs
 
     @property
     def _smallest_morsel(self) -> int:
-        """Return how many derivations a thread takes at least."""
-        return _DERIVATIONS_PER_THREAD * self.jobs
+        """Return how many matches and derivations a thread takes at least."""
+        return _WORK_PER_THREAD * self.jobs
 
     def _share(self, tasks: Sequence[Callable[[], None]], shared: Morsels, halt: Callable[[], None]) -> None:
         """Run tasks until all morsels are done; if one fails, the others end and its error is raised."""
