@@ -66,20 +66,20 @@ def _measured(workload: Workload, facts: Path, options: argparse.Namespace) -> R
     row["wall_one"] = statistics.median(clocks["wall_seconds"] for clocks in one)
     row["cpu_one"] = statistics.median(clocks["calling"] for clocks in one)
     row["wall"] = statistics.median(clocks["wall_seconds"] for clocks in several)
-    row["threads"] = _medians(several, options.jobs, row["cpu_one"])
-    row["planned"] = _medians([_clocks(workload, facts, options.cores)], options.cores, row["cpu_one"])
+    row["threads"] = _medians(several, options.jobs)
+    row["planned"] = _medians([_clocks(workload, facts, options.cores)], options.cores)
     return row
 
 
-def _medians(clocks: list[Row], threads: int, cpu_one: float) -> Row:
-    """Return the parts of CPU seconds, the share in which one thread runs, and how much all gain by that."""
+def _medians(clocks: list[Row], threads: int) -> Row:
+    """Return the parts of CPU seconds, the share in which one thread runs, and how many are busy by that."""
     parts = ("calling", "alone", "together", "interpreter", "uneven", "uneven_divided")
     row = {part: statistics.median(each[part] for each in clocks) for part in parts}
     row["total"] = row["calling"] + row["alone"] + row["together"]
     row["serial_share"] = (row["calling"] + row["alone"] + row["uneven"]) / row["total"]
     best = row["calling"] + row["alone"] + row["together"] / threads
-    row["gain"] = cpu_one / (best + row["uneven"])
-    row["gain_divided"] = cpu_one / (best + row["uneven_divided"])
+    row["busy"] = row["total"] / (best + row["uneven"])
+    row["busy_divided"] = row["total"] / (best + row["uneven_divided"])
     return row
 
 
@@ -106,6 +106,6 @@ def _of(part: Row) -> str:
     parts = ", ".join(f"{name} {part[name]:.2f}" for name in ("calling", "alone", "uneven"))
     return (
         f"only one can run for {part['serial_share']:.1%} of {part['total']:.2f} CPU s ({parts}),"
-        f" at best {part['gain']:.2f} times one thread"
-        f" ({part['gain_divided']:.2f} if pieces were divided beforehand)"
+        f" {part['busy']:.2f} are busy on average"
+        f" ({part['busy_divided']:.2f} if pieces were divided beforehand)"
     )

@@ -202,7 +202,10 @@ class StratumRun:
             for index in relation.indexes.values()
             if index.rows_indexed < relation.count
         ]
-        tasks = [IndexTask(index.cost_of_rows(x.count), self._index_task(index, x)) for index, x in grown]
+        tasks = [
+            IndexTask(index.cost_of_rows(relation.count), index.is_dense, self._index_task(index, relation))
+            for index, relation in grown
+        ]
         rows = sum(relation.count for relation in relations) - sum(before.values())
         run_index_tasks(tasks, self._context.workers, rows)
 
@@ -388,9 +391,8 @@ class StratumRun:
             missing = relation.count - relation.rows_indexed(key)
             # Dropped rows are written again first, by one thread.
             if missing and not relation.dropped[1]:
-                tasks.append(
-                    IndexTask(missing, partial(relation.lookup, key, self._state.visible[name].delta))
-                )
+                build = partial(relation.lookup, key, self._state.visible[name].delta)
+                tasks.append(IndexTask(missing, len(key) == 1, build))
                 rows += missing
         run_index_tasks(tasks, self._context.workers, rows)
 
