@@ -3,6 +3,16 @@
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.storage.bulk import (
+    KNOWN,
+    STATE_SIZE,
+    count_codes,
+    enter_groups,
+    fill_dense,
+    group_rows,
+    order_by_code,
+    place_exactly,
+)
 from tidelog.storage.divided import Division, PartedArena, shared_code_range, shared_groups
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots
 from tidelog.storage.postings import (
@@ -99,7 +109,9 @@ class Index:
             self.boundary = self.rows_indexed
             self._touched = [] if self._keeps_touched else None
         if not self.rows_indexed and count >= _ROWS_TO_COUNT:
-            self._add_first_rows(rows, count, are_exact=are_last and self.boundary < 0, share=share)
+            are_exact = are_last and self.boundary < 0
+            if not (are_exact and share is by_one_thread and self._add_at_once(rows, count)):
+                self._add_first_rows(rows, count, are_exact=are_exact, share=share)
             if are_last:
                 self._leave_sparse()
         while self.rows_indexed < count:
@@ -142,6 +154,44 @@ class Index:
         if self._parted is None:
             self._parted = PartedArena(self)
         return self._parted
+
+    def _add_at_once(self, rows: CodeArray, count: int) -> bool:
+        """Append rows to an empty index, with no room to spare; return False if codes are not dense."""
+        largest = [_largest_dense(rows, column, count) for column in self.key]
+        if len(largest) not in {1, 2} or min(largest) < 0 or (len(largest) > 1 and sum(largest) > count):
+            return False
+        self.enlarge_arena(count)
+        used = largest[0] + 1
+        if self.is_dense:
+            self._enlarge_groups(used, count)
+            count_codes(self.groups, rows, self.key[0], count)
+            place_exactly(self.groups)
+            fill_dense(self.groups, self.arena, rows, self.key[0], self.rest_columns, count)
+            used = self.groups.shape[0]
+        else:
+            used = self._group_at_once(rows, count, largest)
+        self.exact = np.full(used, 1, np.uint8)
+        self.arena_state[TOP] = self.rows_indexed = count
+        return True
+
+    def _group_at_once(self, rows: CodeArray, count: int, largest: list[int]) -> int:
+        """Append rows to an empty index by two columns; return how many groups there are."""
+        # By the column with fewer codes: rows of one code are then read nearly in the order they are in.
+        first = int(largest[1] < largest[0])
+        ends, order = np.zeros(largest[first] + 1, np.int64), np.empty(count, np.int32)
+        order_by_code(rows, self.key[first], ends, order)
+        beside, state = np.full(largest[1 - first] + 1, -1, np.int32), np.zeros(STATE_SIZE, np.int64)
+        is_done = False
+        while not is_done:
+            self.group_count = int(state[KNOWN])
+            self._make_room_for_keys(max(len(beside), self.group_count))
+            postings = self.slots, self.keys, self.groups, self.arena
+            columns = self.key_columns, self.rest_columns
+            other = self.key[1 - first]
+            is_done = group_rows(*postings, rows, *columns, order, ends, other, beside, state)
+        self.group_count = int(state[KNOWN])
+        enter_groups(self.slots, self.keys, np.arange(len(self.key), dtype=np.int32), self.group_count)
+        return self.group_count
 
     def _add_first_rows(self, rows: CodeArray, count: int, *, are_exact: bool, share: Share) -> None:
         """Append rows to an empty index: count those of each group, then write them to their places."""
@@ -378,6 +428,12 @@ class Index:
 def _piece(share: Share) -> int:
     """Return how many rows are appended at a time."""
     return _PIECE if share is by_one_thread else _PIECE_TO_DIVIDE
+
+
+def _largest_dense(rows: CodeArray, column: int, count: int) -> int:
+    """Return the largest code of a column, -1 if its codes are not dense."""
+    smallest, largest = code_range(rows, column, 0, count)
+    return int(largest) if smallest >= 0 and largest < _dense_codes(count) else -1
 
 
 def _dense_codes(rows: int) -> int:
