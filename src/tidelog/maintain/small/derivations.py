@@ -97,6 +97,16 @@ def stands(tables: Tables, number: Integer, row: Integer, level: Integer) -> int
 
     A negative number is a status, negated: that was too much work.
     """
+    # A join goes no further from a fact that no such derivation has.
+    tables.counters.level_limit = level
+    found = _finds(tables, number, row, level)
+    tables.counters.level_limit = 0
+    return found
+
+
+@inlined
+def _finds(tables: Tables, number: Integer, row: Integer, level: Integer) -> int:
+    """Do what `stands` says, with the limit of levels set."""
     chain, counters = tables.chains[number], tables.counters
     rule = tables.rules[chain.rule]
     question = Question(

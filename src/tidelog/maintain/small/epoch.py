@@ -32,7 +32,7 @@ _QUEUE_ROWS = 1 << 16
 _JOURNAL_ROWS = 1 << 17
 # Work that is small however many levels it takes, and work that is small for one level: batches of
 # more bindings than this are joined faster together than one by one.
-_FREE_WORK = 60_000
+_FREE_WORK = 120_000
 _WORK_PER_LEVEL = 4_000
 # Up to this many changed rows are always tried here first.
 _FEW_ROWS = 16

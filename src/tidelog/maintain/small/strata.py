@@ -69,6 +69,8 @@ def _prepare(tables: Tables, stratum: StratumRecord) -> None:
     """Reset the counters, and mark the literals over earlier strata at which derivations may fail."""
     counters = tables.counters
     counters.first_own = stratum.first_relation
+    counters.own_count = stratum.relation_count
+    counters.level_limit = 0
     counters.work = 0
     counters.work_limit = np.int64(min(stratum.budget, _MOST_WORK))
     counters.level_count = 0

@@ -3,7 +3,7 @@
 import numpy as np
 
 from tidelog.engine.local.by_row.compute import compute, divides
-from tidelog.engine.local.by_row.joins import next_entry, open_join, passes, posting_size
+from tidelog.engine.local.by_row.joins import is_limited, next_entry, open_join, passes, posting_size
 from tidelog.engine.local.by_row.layout import (
     COMPARE,
     END,
@@ -16,6 +16,7 @@ from tidelog.engine.local.by_row.layout import (
     Tables,
 )
 from tidelog.engine.local.by_row.lookup import find_posting, find_visible, gather
+from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.structs import elements_at
 
@@ -76,6 +77,10 @@ def _step(tables: Tables, at: Integer) -> Integer:
         gather(tables, at + FIND_WIDTH, count)
         found = find_visible(tables, tables.relations[code[at + 1]])
         values[code[at + 2]] = found
+        if found >= 0 and is_limited(tables, code[at + 1]):
+            relation = tables.relations[code[at + 1]]
+            if relation.levels[found] >= tables.counters.level_limit or relation.marks[found] != UNTOUCHED:
+                return _BACKTRACK
         return at + FIND_WIDTH + count if found >= 0 or code[at + 3] != 0 else _BACKTRACK
     if op == COMPARE:
         return at + 4 if passes(tables, at + 1, 1) else _BACKTRACK

@@ -4,6 +4,7 @@ import numpy as np
 
 from tidelog.engine.local.by_row.layout import JOIN_WIDTH, Cursor, IndexRecord, RelationRecord, Tables
 from tidelog.storage.join import compares
+from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
 from tidelog.storage.postings import LENGTH, NUMBERED, START
@@ -56,6 +57,20 @@ def posting_size(tables: Tables, index: IndexRecord, group: Integer) -> Integer:
 
 
 @inlined
+def is_limited(tables: Tables, relation: Integer) -> bool:
+    """Say whether the levels of a relation's rows decide which derivations are listed."""
+    counters = tables.counters
+    is_own = counters.first_own <= relation < counters.first_own + counters.own_count
+    return bool(counters.level_limit > 0 and is_own)
+
+
+@inlined
+def _is_beyond(tables: Tables, cursor: Cursor, row: Integer) -> bool:
+    """Say whether a row is marked, or its level is not below the limit."""
+    return bool(cursor.levels[row] >= tables.counters.level_limit or cursor.marks[row] != UNTOUCHED)
+
+
+@inlined
 def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     """Open a join at the entries of a group, as far as its bounds leave them."""
     code, counters = tables.code, tables.counters
@@ -65,6 +80,9 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     cursor.alive = tables.relations[code[at + 2]].alive
     # The entries of a level lead to groups.
     cursor.hides_rows = int(cursor.alive.address != 0 and index.below < 0)
+    cursor.is_limited = int(index.below < 0 and is_limited(tables, code[at + 2]))
+    cursor.levels = tables.relations[code[at + 2]].levels
+    cursor.marks = tables.relations[code[at + 2]].marks
     cursor.binds = at + JOIN_WIDTH + code[at + 3]
     cursor.bind_count = code[at + 4]
     cursor.filter_count = code[at + 5]
@@ -106,6 +124,8 @@ def _next_row(tables: Tables, cursor: Cursor) -> bool:
         cursor.entry = cursor.earlier[row] - 1
         if cursor.alive.address != 0 and cursor.alive[row] == 0:
             continue
+        if cursor.is_limited != 0 and _is_beyond(tables, cursor, row):
+            continue
         for bind in range(cursor.binds, filters, 2):
             place = code[bind]
             value: Integer = row
@@ -138,6 +158,8 @@ def next_entry(tables: Tables, cursor: Cursor) -> bool:
         if cursor.hides_rows != 0:
             row = elements_at(cursor.arena, tables.codes)[entry + cursor.width - 1]
             if cursor.alive[row] == 0:
+                continue
+            if cursor.is_limited != 0 and _is_beyond(tables, cursor, row):
                 continue
         filters = cursor.binds + 2 * cursor.bind_count
         for bind in range(cursor.binds, filters, 2):

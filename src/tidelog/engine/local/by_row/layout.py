@@ -173,7 +173,8 @@ class Chain:
 class Cursor:
     """An open join: the entries left, those of an unsorted tail after them, and what to do with each.
 
-    With `hides_rows`, entries whose rows are not alive are passed over. Through a direct index an entry is a
+    With `hides_rows`, entries whose rows are not alive are passed over, and with `is_limited` those whose
+    rows are marked or have a level beyond the limit. Through a direct index an entry is a
     row. The next one, plus one, is in `earlier`; `columns` says which columns of the row an entry has.
     """
 
@@ -188,6 +189,9 @@ class Cursor:
     rest_width: Word
     alive: ByteArray
     hides_rows: Word
+    is_limited: Word
+    levels: Int32Array
+    marks: MarkBytes
     binds: Word
     bind_count: Word
     filter_count: Word
@@ -208,7 +212,8 @@ class Counters:
     """Where a kernel is, what it counts and what limits it.
 
     `instruction` and `open_joins` say how far the derivations of a chain have been listed; at `pause` the
-    caller checks the work. The fields from `first_own` to `taken_count` belong to one stratum.
+    caller checks the work. The fields from `first_own` to `taken_count` belong to one stratum. With a
+    `level_limit` only derivations are listed whose facts of that stratum are unmarked and have lower levels.
     """
 
     instruction: Word
@@ -230,6 +235,8 @@ class Counters:
     short_index: Word
     short_key: Word
     first_own: Word
+    own_count: Word
+    level_limit: Word
     work_limit: Word
     level_count: Word
     highest: Word
