@@ -1,6 +1,7 @@
 """In epochs, too, one index serves joins by fewer columns through a level above it."""
 
 import random
+import threading
 
 import pytest
 from hypothesis import given, settings
@@ -13,6 +14,7 @@ from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
 from support.strategies import dense_programs
 from tidelog.engine.epoch import Strategy
+from tidelog.engine.local import workers
 from tidelog.engine.local.by_row import sync
 from tidelog.engine.local.lookups import JoinStep
 from tidelog.engine.protocol import Settings
@@ -81,3 +83,27 @@ def test_levels_are_read_in_epochs(monkeypatch):
 
     assert any(isinstance(name[-1], tuple) for name in named)
     assert any(joined)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_indexes_are_built_side_by_side(seed, monkeypatch):
+    """Several threads build what the first epoch needs; it and those after it are exact."""
+    used = set()
+    original = sync.index_named
+
+    def noting(*given):
+        used.add(threading.current_thread().name)
+        return original(*given)
+
+    monkeypatch.setattr(workers, "_ROWS_FOR_THREADS", 1)
+    monkeypatch.setattr("tidelog.maintain.small.epoch.index_named", noting)
+    inputs = {name: sorted(facts) for name, facts in facts_of(seed).items()}
+    run = Maintained(build(HEADER + MORE_BODIES["two levels of one index"]), settings=Settings(jobs=2))
+    run.start(inputs)
+
+    run.change(delete={"q": inputs["q"][:2]}, strategy=Strategy.UPDATE)
+
+    assert any(name.startswith("tidelog") for name in used)
+    run.check()
+    run.change(insert={"q": inputs["q"][:2]}, strategy=Strategy.UPDATE)
+    run.check()

@@ -102,6 +102,10 @@ class LocalDerivations:
             known = self._variants[rule, literal] = sizes, variants
         return known[1]
 
+    def run_all(self, tasks: Sequence[Callable[[], object]], rows: int) -> None:
+        """Run independent tasks that together handle about `rows` rows, in threads if there are many."""
+        self._workers.run_all(tasks, rows)
+
     def share_indexes(self, rules: Sequence[FlatRule]) -> None:
         """Let the chains of these rules, which are followed together, need as few indexes as possible."""
         if self._shared.issuperset(rules):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy as np
@@ -11,7 +12,7 @@ from tidelog.engine.local.by_row import layout
 from tidelog.engine.local.by_row.chains import NotSmall
 from tidelog.engine.local.by_row.stratum import enter_stratum
 from tidelog.engine.local.by_row.sync import Sync, index_named
-from tidelog.engine.local.by_row.tables import AnyArray, StrataTables
+from tidelog.engine.local.by_row.tables import AnyArray, StrataTables, index_below
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta
@@ -227,8 +228,25 @@ class SmallEpochs:
             return False
         self._rows_laid_out += sum(self._relations[name].count for name in names)
         self._is_used[stratum] = True
+        self._build()
         self._sync.write(self._relations)
         return True
+
+    def _build(self) -> None:
+        """Build the tables of rows and the indexes that are missing, in threads if there are several jobs."""
+        used = [self._relations[name] for name in self._tables.read]
+        for relation in used:
+            relation.restore_rows()
+        rows = sum(relation.count for relation in used)
+        # Levels are made of indexes, and at once.
+        names = [(name, key) for name, key in self._tables.used if not index_below(key)]
+        self._derivations.run_all(
+            [
+                *(relation.require_numbers for relation in used),
+                *(partial(index_named, self._relations[name], key) for name, key in names),
+            ],
+            rows,
+        )
 
     def _stop_using(self, names: AbstractSet[str]) -> None:
         """Stop updating the strata that use replaced relations until they are reached again.
