@@ -250,7 +250,7 @@ def test_epochs_that_lose_partners_are_exact(data, strategy, partners):
     drawn = data.draw(tangled_programs())
     epochs = data.draw(tangled_epochs(drawn, max_epochs=3))
     kill = st.tuples(st.integers(0, partners - 1), st.sampled_from(MOMENTS), st.integers(0, 12))
-    with tasks_in_threads() as tasks:
+    with tasks_in_threads(data.draw(st.integers(1, 3))) as tasks:
         run = Resident(followable(drawn.text))
         run.engine._pool.partners = partners
         if data.draw(st.booleans()):

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from tidelog.engine.spark import job, resident
+from tidelog.engine.spark import job, resident, sockets
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.sockets import SocketWire
 from tidelog.engine.spark.wire import PartnerLostError
@@ -29,7 +29,8 @@ class KilledError(BaseException):
 class Tasks:
     """Runs partners in threads; `kill` says which of them dies, and when."""
 
-    def __init__(self) -> None:
+    def __init__(self, on_executor: int) -> None:
+        self.on_executor = on_executor
         self._countdowns: dict[tuple[int, str], int] = {}
         self._lock = threading.Lock()
         self._attempts = 0
@@ -74,7 +75,10 @@ class Tasks:
                     if failures > MOST_FAILURES:
                         replies[partner] = Message(text="given up")
 
-        threads = [threading.Thread(target=run, args=(partner,)) for partner in range(stage.partners)]
+        threads = [
+            threading.Thread(target=run, args=(partner,), name=str(partner // self.on_executor))
+            for partner in range(stage.partners)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -93,9 +97,9 @@ def no_spark(partners: int) -> SimpleNamespace:
 
 
 @contextmanager
-def tasks_in_threads() -> Iterator[Tasks]:
-    """Let residents run in threads, and yield what kills them."""
-    tasks = Tasks()
+def tasks_in_threads(on_executor: int = 2) -> Iterator[Tasks]:
+    """Let residents run in threads, so many as if on one executor, and yield what kills them."""
+    tasks = Tasks(on_executor)
     exchange, reply = SocketWire.exchange, SocketWire.reply
 
     def exchange_or_die(wire, messages):
@@ -109,6 +113,7 @@ def tasks_in_threads() -> Iterator[Tasks]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(resident, "collect_residents", tasks.run_stage)
+        patch.setattr(sockets, "_own_executor", lambda: threading.current_thread().name)
         patch.setattr(resident.ResidentJob, "_end_task", lambda _, caller: caller.connection.close())
         patch.setattr(SocketWire, "exchange", exchange_or_die)
         patch.setattr(SocketWire, "reply", reply_or_die)

@@ -12,53 +12,14 @@ from contextlib import ExitStack, suppress
 import numpy as np
 import pytest
 
-from tidelog.engine.spark import greeting, sockets
+from support.wires import SECRET, exchange, together
+from tidelog.engine.spark import greeting, link, sockets
 from tidelog.engine.spark.greeting import Access, Tls, admit, greet, listen, own_address
 from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode, encode
 from tidelog.engine.spark.secure import anonymous_context
 from tidelog.engine.spark.sockets import connect, receive
-from tidelog.engine.spark.wire import PartnerLostError, total
+from tidelog.engine.spark.wire import PartnerLostError
 from tidelog.errors import TidelogError
-
-SECRET = b"s" * 32
-
-
-def together(accesses, work):
-    """Connect as many partners as there are accesses, and return what each one's work returned."""
-    listeners = [listen("127.0.0.1") for _ in accesses]
-    places = [listener.getsockname()[:2] for listener in listeners]
-    found = [None] * len(accesses)
-
-    def run(me):
-        try:
-            wire = connect(listeners[me], me, places, accesses[me])
-            try:
-                found[me] = work(wire)
-            finally:
-                wire.close()
-        except PartnerLostError as lost:
-            found[me] = lost
-        finally:
-            listeners[me].close()
-
-    threads = [threading.Thread(target=run, args=(me,)) for me in range(len(accesses))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    return found
-
-
-def exchange(wire):
-    """Send every partner a row with both numbers, and rows enough to need a thread."""
-    many = np.full((60_000, 2), wire.me, np.int32)
-    messages = [
-        Message((other,), (Rows("r", np.array([[wire.me, other]])), Rows("many", many)))
-        for other in range(wire.partners)
-    ]
-    received = wire.exchange(messages)
-    sums = total(wire, wire.me, 1)
-    return [(m.numbers, m.tables[0].rows.tolist(), int(m.tables[1].rows.sum())) for m in received], sums
 
 
 @pytest.mark.parametrize("is_encrypted", [True, False])
@@ -207,7 +168,7 @@ def test_a_length_that_lies_costs_no_memory():
 
 def test_long_messages_arrive_in_pieces(monkeypatch):
     """A message longer than the first room for it is put together as it was sent."""
-    monkeypatch.setattr(sockets, "_ROOM_BYTES", 64)
+    monkeypatch.setattr(link, "ROOM_BYTES", 64)
 
     found = together([Access(SECRET)] * 2, exchange)
 
@@ -436,8 +397,8 @@ def test_a_frozen_partner_is_given_up(is_encrypted, rows):
 
     def work(wire):
         if wire.me == 1:
-            wire._heart.stop()
-            assert is_noticed.wait(30)
+            with wire.switch._changed:  # what its thread does, it does with this lock
+                assert is_noticed.wait(30)
             return None
         try:
             return wire.exchange([Message(tables=(Rows("r", np.zeros((rows, 1), np.int64)),))] * 2)

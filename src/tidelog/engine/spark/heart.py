@@ -1,4 +1,4 @@
-"""Beats: what a partner sends while it works, so that others can tell that it is there.
+"""Beats: what a partner sends the driver while it works, so that the driver can tell that it is there.
 
 A process that was stopped, or a machine that hangs, keeps its connections open. Its beats stop, though,
 and whoever waits for a message of it gives up after a while.
@@ -12,10 +12,9 @@ from contextlib import suppress
 from typing import Final
 
 from tidelog.engine.spark.greeting import Connection
+from tidelog.engine.spark.link import BEAT
 from tidelog.engine.spark.secure import SecureSocket
 
-# A frame of this length is a beat and has no content.
-BEAT: Final = (1 << 64) - 2
 _FRAME: Final = struct.pack("<Q", BEAT)
 _TIME: Final = struct.Struct("ll")
 

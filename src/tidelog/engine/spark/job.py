@@ -22,7 +22,7 @@ from tidelog.engine.spark.java_errors import java_reason
 from tidelog.engine.spark.meeting import Meeting, Place, meet_at_barrier, meet_at_driver
 from tidelog.engine.spark.message import Message, decode, encode
 from tidelog.engine.spark.slots import slots
-from tidelog.engine.spark.sockets import Card, connect, places_on
+from tidelog.engine.spark.sockets import connect, executors_on, own_card, places_on
 from tidelog.engine.spark.wire import ApartWire, PartnerLostError, Wire
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.version import own_version
@@ -220,9 +220,7 @@ def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not se
     me = context.partitionId()
     with ExitStack() as opened:
         listener = opened.enter_context(listen(own_address(driver), access.ports))
-        address, port = listener.getsockname()[:2]
-        card: Card = {"unfit": reason_unfit(version), "address": address, "port": port}
-        card["attempt"] = context.taskAttemptId()
+        card = {**own_card(listener), "unfit": reason_unfit(version), "attempt": context.taskAttemptId()}
         control: Connection | None = None
         if place is None:
             cards = meet_at_barrier(context, card)
@@ -234,11 +232,13 @@ def _work(  # noqa: PLR0913, PLR0917 - what a closure would hold, were it not se
             return Message(text=UNFIT + unfit[0])
         if not cards:
             return Message(text="not needed")
-        wire = connect(listener, me, places_on(cards), access)
+        wire = connect(listener, me, places_on(cards), access, executors_on(cards))
         opened.callback(wire.close)
         listener.close()
         wire.control = control
-        return _guarded(job, wire)
+        reply = _guarded(job, wire)
+        wire.leave()
+        return reply
 
 
 def _guarded(job: BarrierJob, wire: Wire) -> Message:

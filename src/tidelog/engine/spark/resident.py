@@ -6,7 +6,9 @@ undo what the driver has not confirmed, and all connect anew. What the lost ones
 
 import json
 import secrets
+import select
 import threading
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
@@ -17,7 +19,7 @@ from tidelog.engine.spark.heart import expect_beats
 from tidelog.engine.spark.job import BarrierJob, LostError, collect_residents, driver_address, new_access
 from tidelog.engine.spark.meeting import Caller, Meeting, introduce
 from tidelog.engine.spark.message import Message
-from tidelog.engine.spark.sockets import receive, send
+from tidelog.engine.spark.sockets import receive, receive_or_beat, send
 from tidelog.engine.spark.wire import PartnerLostError
 from tidelog.errors import TidelogError
 
@@ -88,12 +90,7 @@ class ResidentJob:
         what was asked: they undo it when partners are replaced.
         """
         lost = self._send(request)
-        replies: dict[int, Message] = {}
-        for partner in range(self._job.partners):
-            try:
-                replies[partner] = receive(self._partners[partner].connection)
-            except PartnerLostError:
-                lost.add(partner)
+        replies = self._replies(lost)
         for reply in replies.values():
             if is_failure(reply.text):
                 self.stop()
@@ -102,6 +99,38 @@ class ResidentJob:
             # Without a partner that is gone, two of them lost their connection: both go on.
             raise LostError(f"{_named(lost)} gone: {self._failure or 'no reply'}", frozenset(lost))
         return [replies[partner] for partner in range(self._job.partners)]
+
+    def _replies(self, lost: set[int]) -> dict[int, Message]:
+        """Return the reply of every partner; add those to `lost` that are silent for too long.
+
+        All are listened to at once: waiting for one after the other would take the silence of one that hangs
+        once more after the others have waited for it.
+        """
+        replies: dict[int, Message] = {}
+        until = dict.fromkeys(self._partners.keys() - lost, self._silent_at())
+        while until:
+            poll = select.poll()
+            waiting = {self._partners[partner].connection.fileno(): partner for partner in until}
+            for number in waiting:
+                poll.register(number, select.POLLIN)
+            ready = poll.poll(max(0.0, min(until.values()) - time.monotonic()) * 1000)
+            for partner in (waiting[number] for number, _ in ready):
+                until[partner] = self._silent_at()
+                try:
+                    reply = receive_or_beat(self._partners[partner].connection)
+                except PartnerLostError:
+                    until[partner] = 0.0
+                    continue
+                if reply is not None:
+                    replies[partner] = reply
+            now = time.monotonic()
+            lost |= {partner for partner, end in until.items() if end <= now and partner not in replies}
+            until = {partner: end for partner, end in until.items() if partner not in {*replies, *lost}}
+        return replies
+
+    def _silent_at(self) -> float:
+        """Return when a partner that gives a sign now is lost without another one."""
+        return time.monotonic() + self._access.silence_seconds
 
     def confirm(self) -> None:
         """Let partners keep what the last request did; who is gone by now is noticed by the next one."""

@@ -97,6 +97,28 @@ class SecureSocket:
         except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
             return 0
 
+    def send_some(self, piece: memoryview) -> int:
+        """Send without waiting; return how many bytes were taken."""
+        try:
+            with self._lock, piece[:_PIECE_BYTES] as part:
+                return self._connection.send(part)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return 0
+
+    def receive_some(self, view: memoryview) -> int | None:
+        """Fill the view with some bytes without waiting; None if there are none, 0 at the end."""
+        try:
+            with self._lock:
+                return self._connection.recv_into(view)
+        except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
+            return None
+        except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+            return 0
+
+    def has_more(self) -> bool:
+        """Say whether there are bytes that were received and decrypted, but not read yet."""
+        return self._connection.pending() > 0
+
     def _do(self, call: Callable[[], int], seconds: float | None = None) -> int:
         """Return what a call returns once it need not wait, which may take so many seconds."""
         seconds = self._seconds if seconds is None else seconds

@@ -5,12 +5,11 @@ and another task took its place, the others connect anew (`SocketWire.meet_again
 """
 
 import json
+import os
 import socket
 import struct
-import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 
 from tidelog.engine.spark.greeting import (
     Access,
@@ -21,57 +20,62 @@ from tidelog.engine.spark.greeting import (
     receive_bytes,
     receive_into,
 )
-from tidelog.engine.spark.heart import BEAT, Heart, expect_beats
-from tidelog.engine.spark.message import BadMessageError, Message, decode, encode, size
+from tidelog.engine.spark.heart import Heart
+from tidelog.engine.spark.layout import Layout
+from tidelog.engine.spark.link import BEAT, ROOM_BYTES
+from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode, encode, size
+from tidelog.engine.spark.switch import FrameKind, Outgoing, Switch
 from tidelog.engine.spark.wire import PartnerLostError
 
 _FRAME = struct.Struct("<Q")
-# Two messages of this size fit into the buffers of a connection: sending them never blocks.
-_SMALL_BYTES = 1 << 17
-_GIVE_UP = (1 << 64) - 1
-_MOST_REASON_BYTES = 1 << 16
-_ROOM_BYTES = 1 << 24
-# A partner shows that it is there this many times in the time after which it is taken for lost.
+# The driver hears of a partner this many times in the time after which it is taken for lost.
 _BEATS = 20
-
-
 # Partners that are told of each other listen already, so connecting them takes less than this.
 _CONNECT_SECONDS = 30.0
 
-# What a partner says of itself: where it listens, and why it cannot take part, if so.
+# What a partner says of itself: where it listens, its executor, and why it cannot take part, if so.
 Card = dict[str, object]
+Place = tuple[str, int]
 
 
 def connect(
-    listener: socket.socket, me: int, places: Sequence[tuple[str, int]], access: Access
+    listener: socket.socket,
+    me: int,
+    places: Sequence[Place],
+    access: Access,
+    executors: Sequence[str] | None = None,
 ) -> "SocketWire":
-    """Return the wire to all others; partners with a lower number are called, the others call."""
-    connections = _connect_all(listener, me, places, access)
-    return SocketWire(me, len(places), connections, access, listener.getsockname()[0])
+    """Return the wire to all others; by default each partner has an executor of its own."""
+    layout = Layout(me, tuple(executors or map(str, range(len(places)))))
+    connections = _connect_all(listener, layout, places, access)
+    return SocketWire(layout, connections, access, listener.getsockname()[0])
 
 
 def _connect_all(
-    listener: socket.socket, me: int, places: Sequence[tuple[str, int]], access: Access
+    listener: socket.socket, layout: Layout, places: Sequence[Place], access: Access
 ) -> dict[int, Connection]:
+    """Return the connections of a partner; those with a lower number are called, the others call."""
+    me, peers = layout.me, layout.behind.keys()
     connections: dict[int, Connection] = {}
     seconds = min(access.wait_seconds, _CONNECT_SECONDS)
     deadline = time.monotonic() + seconds
 
     def is_done() -> bool:
-        if len(connections) < len(places) - 1 and time.monotonic() > deadline:
+        if len(connections) < len(peers) and time.monotonic() > deadline:
             raise TimeoutError("timed out")
-        return len(connections) == len(places) - 1
+        return len(connections) == len(peers)
 
     def take(number: int, connection: Connection) -> None:
-        if me < number < len(places):
+        if number > me and number in peers and number not in connections:
             connections[number] = connection
         else:
             connection.close()
 
     try:
-        for other in range(me):
-            raw = socket.create_connection(places[other], timeout=seconds)
-            connections[other] = greet(raw, me, access)
+        for other in sorted(peers):
+            if other < me:
+                raw = socket.create_connection(places[other], timeout=seconds)
+                connections[other] = greet(raw, me, access)
         admit_all(listener, access, is_done, take)
     except (OSError, PartnerLostError) as error:
         for connection in connections.values():
@@ -80,36 +84,47 @@ def _connect_all(
     return connections
 
 
-def places_on(cards: Sequence[Card]) -> list[tuple[str, int]]:
+def own_card(listener: socket.socket) -> Card:
+    """Return what other partners need to know to connect to this one."""
+    address, port = listener.getsockname()[:2]
+    return {"unfit": "", "address": address, "port": port, "executor": f"{address} {_own_executor()}"}
+
+
+def _own_executor() -> int:
+    """Return the same number in all Python workers of an executor: one process starts them, their parent."""
+    return os.getppid()
+
+
+def places_on(cards: Sequence[Card]) -> list[Place]:
     """Return where partners listen."""
     return [(str(each["address"]), int(str(each["port"]))) for each in cards]
 
 
+def executors_on(cards: Sequence[Card]) -> list[str]:
+    """Return the executor of each partner."""
+    return [str(each["executor"]) for each in cards]
+
+
 def send(connection: Connection, message: Message) -> None:
-    """Send one message."""
+    """Send one message as one frame."""
     pieces = encode(message)
-    send_pieces(connection, pieces)
-
-
-def send_pieces(connection: Connection, pieces: Sequence[bytes | memoryview]) -> None:
-    """Send an encoded message as one frame."""
     connection.sendall(_FRAME.pack(size(pieces)) + bytes(pieces[0]))
     for piece in pieces[1:]:
         connection.sendall(piece)
 
 
 def receive(connection: Connection) -> Message:
-    """Return the next message; raise `PartnerLostError` if the other gave up, is gone or sends nonsense."""
+    """Return the next message; raise `PartnerLostError` if the other is gone or sends nonsense."""
+    while (message := receive_or_beat(connection)) is None:
+        pass
+    return message
+
+
+def receive_or_beat(connection: Connection) -> Message | None:
+    """Return the next message, or None if a beat is next; raise `PartnerLostError` as `receive` does."""
     try:
-        length = BEAT
-        while length == BEAT:
-            (length,) = _FRAME.unpack(receive_bytes(connection, _FRAME.size))
-        if length == _GIVE_UP:
-            (length,) = _FRAME.unpack(receive_bytes(connection, _FRAME.size))
-            raise PartnerLostError(
-                receive_bytes(connection, min(length, _MOST_REASON_BYTES)).decode(errors="replace")
-            )
-        return decode(_receive_long(connection, length))
+        (length,) = _FRAME.unpack(receive_bytes(connection, _FRAME.size))
+        return None if length == BEAT else decode(_receive_long(connection, length))
     except OSError as error:
         raise PartnerLostError from error
     except BadMessageError as error:
@@ -118,7 +133,7 @@ def receive(connection: Connection) -> Message:
 
 def _receive_long(connection: Connection, count: int) -> bytearray:
     """Return this many bytes; memory is allocated as they arrive, since a damaged length may be huge."""
-    data = bytearray(min(count, _ROOM_BYTES))
+    data = bytearray(min(count, ROOM_BYTES))
     receive_into(connection, memoryview(data))
     while len(data) < count:
         have = len(data)
@@ -129,38 +144,31 @@ def _receive_long(connection: Connection, count: int) -> bytearray:
 
 
 class SocketWire:
-    """Connections to all other partners; see `wire.Wire`."""
+    """Connections to other partners, direct or by way of others, and to the driver; see `wire.Wire`."""
 
     def __init__(
-        self, me: int, partners: int, connections: dict[int, Connection], access: Access, address: str
+        self, layout: Layout, connections: dict[int, Connection], access: Access, address: str
     ) -> None:
-        self.me = me
-        self.partners = partners
+        self.me = layout.me
+        self.partners = layout.partners
         self._access = access
         self._address = address
         self._control: Connection | None = None
-        self._connections: dict[int, Connection] = {}
         self._heart = Heart(access.silence_seconds / _BEATS)
-        self._take(connections)
-
-    def _take(self, connections: dict[int, Connection]) -> None:
-        self._connections = connections
-        for connection in connections.values():
-            expect_beats(connection, self._access.silence_seconds)
-            self._heart.add(connection)
+        self.switch = Switch(layout, connections, access.silence_seconds)
+        self._own_ahead: tuple[Rows, ...] = ()
 
     def meet_again(self) -> None:
         """Connect to all partners anew: tell the driver where, and hear from it where the others are."""
         assert self._control is not None, "residents meet at the driver"
-        for connection in self._connections.values():
-            self._heart.remove(connection)
-            connection.close()
-        self._connections = {}
+        self.switch.close()
+        self._own_ahead = ()
         with listen(self._address, self._access.ports) as listener:
-            address, port = listener.getsockname()[:2]
-            self.reply(Message(text=json.dumps({"unfit": "", "address": address, "port": port})))
-            places = places_on(json.loads(receive(self._control).text))
-            self._take(_connect_all(listener, self.me, places, self._access))
+            self.reply(Message(text=json.dumps(own_card(listener))))
+            cards = json.loads(receive(self._control).text)
+            layout = Layout(self.me, tuple(executors_on(cards)))
+            connections = _connect_all(listener, layout, places_on(cards), self._access)
+        self.switch = Switch(layout, connections, self._access.silence_seconds)
 
     @property
     def control(self) -> Connection | None:
@@ -179,62 +187,63 @@ class SocketWire:
         with self._heart.lock(self._control):
             send(self._control, message)
 
+    def send_ahead(self, tables: Sequence[Sequence[Rows]]) -> None:
+        """Send each partner rows that belong to the next exchange, without waiting until they are sent."""
+        self._own_ahead += tuple(tables[self.me])
+        others = ((other, rows) for other, rows in enumerate(tables) if rows and other != self.me)
+        outgoing = [Outgoing(1 << other, encode(Message((), tuple(rows)))) for other, rows in others]
+        self.switch.send(FrameKind.AHEAD, outgoing)
+
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
-        """Send all messages and receive one from each partner; large ones go in threads."""
-        sending: list[threading.Thread] = []
-        failures: list[OSError] = []
+        """Send all messages and return the next one of each partner, with the rows it sent ahead."""
         try:
-            for other, connection in self._connections.items():
-                pieces = encode(messages[other])
-                if size(pieces) <= _SMALL_BYTES:
-                    self._send(connection, pieces)
-                    continue
-                thread = threading.Thread(target=self._send_noting, args=(connection, pieces, failures))
-                thread.start()
-                sending.append(thread)
-            received = {other: receive(connection) for other, connection in self._connections.items()}
-        except (OSError, PartnerLostError) as error:
-            # Threads that still send to somebody who does not read must not be waited for.
+            self.switch.send(FrameKind.MESSAGE, self._outgoing(messages))
+            received = [[decode(frame) for frame in frames] for frames in self.switch.receive()]
+        except BadMessageError as error:
             self.hang_up()
-            if isinstance(error, PartnerLostError):
-                raise
-            raise PartnerLostError from error
-        finally:
-            for thread in sending:
-                thread.join()
-        if failures:
-            raise PartnerLostError from failures[0]
-        received[self.me] = messages[self.me]
-        return [received[other] for other in range(self.partners)]
+            raise PartnerLostError(f"a partner sent something that is not a message: {error}") from error
+        except PartnerLostError as lost:
+            # The others must not wait for this one, which does not go on; a reason reaches them as it leaves.
+            if not lost.reason:
+                self.hang_up()
+            raise
+        received[self.me] = [Message((), self._own_ahead), messages[self.me]]
+        self._own_ahead = ()
+        return [_joined(each) for each in received]
+
+    def _outgoing(self, messages: Sequence[Message]) -> list[Outgoing]:
+        """Return what is sent to whom: equal messages once, for all that get them."""
+        targets: dict[object, int] = {}
+        contents: dict[object, Message] = {}
+        for other, message in enumerate(messages):
+            if other != self.me:
+                key = id(message) if message.tables else (message.numbers, message.text)
+                targets[key] = targets.get(key, 0) | 1 << other
+                contents[key] = message
+        return [Outgoing(targets[key], encode(message)) for key, message in contents.items()]
 
     def give_up(self, reason: str) -> None:
         """Tell all others why this partner gives up."""
-        data = reason.encode()
-        for connection in self._connections.values():
-            # Who is gone already needs no reason.
-            with suppress(OSError), self._heart.lock(connection):
-                connection.sendall(_FRAME.pack(_GIVE_UP) + _FRAME.pack(len(data)) + data)
+        self.switch.give_up(reason)
 
-    def _send(self, connection: Connection, pieces: Sequence[bytes | memoryview]) -> None:
-        with self._heart.lock(connection):
-            send_pieces(connection, pieces)
-
-    def _send_noting(
-        self, connection: Connection, pieces: Sequence[bytes | memoryview], failures: list[OSError]
-    ) -> None:
-        try:
-            self._send(connection, pieces)
-        except OSError as error:
-            failures.append(error)
+    def leave(self) -> None:
+        """Take leave when the work is done; what others still need of this partner is done first."""
+        self.switch.leave()
 
     def hang_up(self) -> None:
         """End all connections to other partners, also for those that wait for something on them."""
-        for connection in self._connections.values():
-            with suppress(OSError):
-                connection.shutdown(socket.SHUT_RDWR)
+        self.switch.hang_up()
 
     def close(self) -> None:
-        """Hang up."""
+        """Hang up at once."""
         self._heart.stop()
-        for connection in self._connections.values():
-            connection.close()
+        self.switch.close()
+
+
+def _joined(messages: Sequence[Message]) -> Message:
+    """Return the last message with the rows of all."""
+    *ahead, last = messages
+    if not ahead:
+        return last
+    tables = tuple(table for message in messages for table in message.tables)
+    return Message(last.numbers, tables, last.text)

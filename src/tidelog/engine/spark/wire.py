@@ -6,7 +6,10 @@ from dataclasses import field
 from typing import Protocol
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.message import Message, Rows
+
+# What goes between threads: rows sent ahead, a message, or the reason why one gives up.
+_Sent = tuple[Rows, ...] | Message | str
 
 
 class PartnerLostError(Exception):
@@ -30,6 +33,9 @@ class Wire(Protocol):
     @property
     def partners(self) -> int:
         """Return how many there are."""
+
+    def send_ahead(self, tables: Sequence[Sequence[Rows]]) -> None:
+        """Send each partner rows that belong to the next exchange, and come first among its rows."""
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         """Send each partner its message and return what each one sent here, in their order."""
@@ -59,6 +65,10 @@ class ApartWire:
     me: int
     partners: int
 
+    def send_ahead(self, tables: Sequence[Sequence[Rows]]) -> None:
+        """Raise: parts have no connection to each other."""
+        raise AssertionError(f"part {self.me} has rows for {len(tables)} others, but no connection")
+
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         """Raise: parts have no connection to each other."""
         raise AssertionError(f"part {self.me} has {len(messages)} messages, but no connection")
@@ -73,19 +83,28 @@ class ThreadWire:
 
     me: int
     partners: int
-    queues: list[list["queue.SimpleQueue[Message | str]"]] = field(repr=False, default_factory=list)
+    queues: list[list["queue.SimpleQueue[_Sent]"]] = field(repr=False, default_factory=list)
+
+    def send_ahead(self, tables: Sequence[Sequence[Rows]]) -> None:
+        """Put rows into the queues of the others."""
+        for other, rows in enumerate(tables):
+            if rows:
+                self.queues[self.me][other].put(tuple(rows))
 
     def exchange(self, messages: Sequence[Message]) -> list[Message]:
         """Put messages into the queues of the others and take theirs."""
         for other in range(self.partners):
             self.queues[self.me][other].put(messages[other])
-        received = []
-        for other in range(self.partners):
-            message = self.queues[other][self.me].get()
-            if isinstance(message, str):
-                raise PartnerLostError(message)
-            received.append(message)
-        return received
+        return [self._take(other) for other in range(self.partners)]
+
+    def _take(self, other: int) -> Message:
+        """Return the next message of a partner, with the rows that it sent ahead."""
+        tables: tuple[Rows, ...] = ()
+        while isinstance(sent := self.queues[other][self.me].get(), tuple):
+            tables += sent
+        if isinstance(sent, str):
+            raise PartnerLostError(sent)
+        return Message(sent.numbers, tables + sent.tables, sent.text)
 
     def give_up(self, reason: str) -> None:
         """Put the reason into the queues of the others."""
@@ -95,7 +114,7 @@ class ThreadWire:
 
 def between_threads(partners: int) -> list[ThreadWire]:
     """Return connected wires for this many threads."""
-    queues: list[list[queue.SimpleQueue[Message | str]]] = [
+    queues: list[list[queue.SimpleQueue[_Sent]]] = [
         [queue.SimpleQueue() for _ in range(partners)] for _ in range(partners)
     ]
     return [ThreadWire(partner, partners, queues) for partner in range(partners)]
