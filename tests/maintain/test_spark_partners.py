@@ -1,6 +1,7 @@
 """Partners in threads derive what the local engine derives, without Spark."""
 
 import threading
+from collections import defaultdict
 
 import numpy as np
 import pytest
@@ -14,6 +15,8 @@ from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark import candidates
+from tidelog.engine.spark.candidates import Candidates
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.ownership import is_kept, owned_rows
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
@@ -139,6 +142,37 @@ def test_partners_agree_with_the_local_engine(counting, program: RandomProgram):
 def test_partners_agree_where_much_is_derived(counting, program: RandomProgram):
     """Partners agree over numbers too, with many more derivations for each fact."""
     check(program, 2, counting=counting)
+
+
+@pytest.mark.parametrize("counting", [False, True])
+@settings(max_examples=40)
+@given(program=dense_programs())
+def test_candidates_sent_while_rules_run_are_sent_once(counting, program: RandomProgram):
+    """However few are sent ahead, facts and derivations are the same, and nothing is sent twice."""
+    seen, twice = defaultdict(set), []
+    sort, take = Candidates._sort, Candidates.take
+
+    def sort_and_note(found, name, tables):
+        fresh = [[] for _ in tables]
+        sort(found, name, fresh)
+        for mine, new in zip(tables, fresh, strict=True):
+            mine.extend(new)
+        rows = [(name, *row) for new in fresh for table in new for row in table.rows.tolist()]
+        twice.extend(row for row in rows if row in seen[found])
+        seen[found].update(rows)
+
+    def take_and_forget(found):
+        tables = take(found)
+        seen[found].clear()
+        return tables
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(candidates, "_AHEAD_ROWS", 1)
+        patch.setattr(Candidates, "_sort", sort_and_note)
+        patch.setattr(Candidates, "take", take_and_forget)
+        check(program, 2, counting=counting)
+
+    assert not twice
 
 
 MUTUAL = """

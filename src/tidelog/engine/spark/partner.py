@@ -1,12 +1,13 @@
 """Semi-naive evaluation of one stratum by equal partners.
 
-Each partner runs the rules over its own part of the delta. At the end of an iteration candidates go
-to their owners, which know whether they are new, and new facts go from there to the partners that
-keep copies. The second exchange carries the number of new facts, so all stop together.
+Each partner runs the rules over its own part of the delta. Candidates go to their owners, which know
+whether they are new: many of them while rules still run, the rest at the end of the iteration. New facts
+go from there to the partners that keep copies. The second exchange carries the number of new facts, so all
+stop together.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field
 
 import numpy as np
@@ -21,16 +22,16 @@ from tidelog.engine.local.steps import ChainStep, ScanStep
 from tidelog.engine.local.written_facts import written_facts
 from tidelog.engine.protocol import Observer, Settings, StratumStatistics
 from tidelog.engine.spark.agreement import SharedCodec
+from tidelog.engine.spark.candidates import Candidates
 from tidelog.engine.spark.kernels import split_own, take_own
-from tidelog.engine.spark.message import NO_WEIGHTS, Message, Rows
-from tidelog.engine.spark.ownership import copies_to_send, owned_rows, parts_by_owner
+from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.ownership import copies_to_send, owned_rows
 from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
 from tidelog.plan import RulePlan
 from tidelog.plan.operators import Check, ScanView
 from tidelog.program.nodes import Stratum
-from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.relation import NO_BYTES
 
@@ -93,7 +94,7 @@ class _Deliver(ChainStep):
         if run.values is not None:
             # Owners are known once all partners agree on the codes of new values.
             run.derivations += batch.shape[0]
-            run.pending(self._name).insert(batch)
+            run.candidates.add(self._name, batch)
             return
         if self._is_local:
             run.derivations += batch.shape[0]
@@ -109,7 +110,7 @@ class _Deliver(ChainStep):
         rest = batch.shape[0] - count
         if rest:
             run.derivations += rest
-            run.pending(self._name).insert(others[:rest])
+            run.candidates.add(self._name, others[:rest])
 
 
 class PartnerRun:
@@ -123,21 +124,12 @@ class PartnerRun:
         self._context = context
         self.values = context.values if context.wire.partners > 1 else None
         self._written: dict[str, Int64s] = {}
-        self._pending: dict[str, StoredRelation] = {}
-        self._last_pending: dict[str, int] = {}
+        self.candidates = Candidates(context.state, routes, context.wire)
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
         self._planned_size = 0
-        self._once: list[tuple[ScanStep | None, ChainStep]] = []
-        self._repeated: list[tuple[ScanStep | None, ChainStep]] = []
+        self._once: list[_Runnable] = []
+        self._repeated: list[_Runnable] = []
         self.derivations = 0
-
-    def pending(self, name: str) -> StoredRelation:
-        """Return where candidates that other partners own are collected."""
-        if name not in self._pending:
-            self._pending[name] = self.state.empty_relation(name)
-            # An iteration finds about as much as the one before: reserve that much at once.
-            self._pending[name].reserve(self._last_pending.get(name, 0))
-        return self._pending[name]
 
     def run(self, number: int, observer: Observer, iteration: int = 0) -> StratumStatistics:
         """Evaluate the stratum to its fixpoint; some iterations may have run before.
@@ -184,12 +176,9 @@ class PartnerRun:
         self.iteration_start = {name: self.state.relations[name].count for name in self.stratum.relations}
         if iteration == 1:
             self._insert_facts()
-            for rule in self._once:
-                self._run_rule(*rule)
         elif self._has_outgrown_plan():
             self._plan_rules(is_first=False)
-        for rule in self._repeated:
-            self._run_rule(*rule)
+        self._run_rules([*self._once, *self._repeated] if iteration == 1 else self._repeated)
         if self.values is not None:
             self._agree(self.values)
         if self.wire.partners > 1 and not self.routes.is_decomposed:
@@ -204,15 +193,27 @@ class PartnerRun:
             relation.index_new_rows()
         return new
 
-    def _run_rule(self, scan: ScanStep | None, first_step: ChainStep) -> None:
-        if scan is None:
+    def _run_rules(self, rules: Sequence["_Runnable"]) -> None:
+        """Run rules, and send many of the candidates meanwhile, unless owners depend on values made here."""
+        last = {rule.head: place for place, rule in enumerate(rules)}
+        for place, rule in enumerate(rules):
+            for _ in self._run_rule(rule):
+                if self.values is None:
+                    self.candidates.send_ahead(rule.head, is_complete=False)
+            if self.values is None:
+                self.candidates.send_ahead(rule.head, is_complete=last[rule.head] == place)
+
+    def _run_rule(self, rule: "_Runnable") -> Iterator[None]:
+        """Run a rule, piece by piece."""
+        if rule.scan is None:
             # Without atoms there is one binding, and one partner that has it.
             if self.wire.me == 0 or self.routes.is_decomposed:
-                first_step.run(np.empty((1, 0), np.int32))
+                rule.first_step.run(np.empty((1, 0), np.int32))
             return
-        first, last = scan.rows()
+        first, last = rule.scan.rows()
         for start in range(first, last, _PIECE):
-            scan.run(start, min(start + _PIECE, last))
+            rule.scan.run(start, min(start + _PIECE, last))
+            yield
 
     def _insert_facts(self) -> None:
         """Insert the rules without a body at their owners."""
@@ -227,32 +228,16 @@ class PartnerRun:
         agreement = values.agree(self.wire)
         if agreement.is_identity:
             return
-        waiting, self._pending = self._pending, {}
-        for name, pending in waiting.items():
-            rows = agreement.rows(pending.rows[: pending.count], self.state.program.relations[name])
-            counts = pending.counts[: pending.count] if pending.counts.size else NO_WEIGHTS
-            self.pending(name).insert(rows, counts)
+        self.candidates.translate(agreement)
         # What expressions remember has codes from before.
         known = self._context.expressions
         self._context.expressions = Expressions(self.state.program, values, known.functions)
         self._plan_rules(is_first=False)
 
     def _send_candidates(self) -> None:
-        """Send candidates to their owners and take those that others found for this partner."""
-        parcels: list[list[Rows]] = [[] for _ in range(self.wire.partners)]
-        for name, pending in self._pending.items():
-            rows, counts = pending.rows[: pending.count], pending.counts[: pending.count]
-            route, relation = self.routes.relations[name], self.state.relations[name]
-            if relation.count and (route.is_everywhere or len(route.columns) > 1):
-                # A copy held here shows that a candidate is not new.
-                unknown = relation.find(rows) < 0
-                rows, counts = rows[unknown], counts[unknown] if counts.size else counts
-            for partner, part in parts_by_owner(rows, route.owner, self.wire.partners):
-                weights = counts[part] if counts.size else NO_WEIGHTS
-                parcels[partner].append(Rows(name, rows[part], weights))
-        self._last_pending = {name: pending.count for name, pending in self._pending.items()}
-        self._pending = {}
-        for message in self.wire.exchange([Message((), tuple(parcel)) for parcel in parcels]):
+        """Send the rest of the candidates and take those that others found for this partner."""
+        messages = [Message((), tuple(tables)) for tables in self.candidates.take()]
+        for message in self.wire.exchange(messages):
             for table in message.tables:
                 relation = self.state.relations[table.name]
                 relation.insert(table.rows, table.weights, self.iteration_start[table.name])
@@ -301,7 +286,7 @@ class PartnerRun:
             self._once = [self._runnable(rule, None if is_apart else column) for rule, column in once]
         self._repeated = [self._runnable(rule, self._dividing_column(rule)) for rule in repeated]
 
-    def _runnable(self, plan: RulePlan, column: int | None) -> tuple[ScanStep | None, ChainStep]:
+    def _runnable(self, plan: RulePlan, column: int | None) -> "_Runnable":
         chain = make_chain(plan.operators, self.state, self._context.expressions, _Deliver(self, plan))
         scan = chain.scan
         if scan is not None and column is not None:
@@ -309,7 +294,7 @@ class PartnerRun:
             assert isinstance(beginning, ScanView)
             scan = DividedScan(beginning, self.state, self._context.expressions, column, self.wire)
             scan.next = chain.first
-        return scan, chain.first
+        return _Runnable(plan.relation, scan, chain.first)
 
     def _dividing_column(self, plan: RulePlan) -> int | None:
         """Return the column by which the scan of a delta is divided, or None if all of it is read here."""
@@ -326,6 +311,15 @@ class PartnerRun:
     def _has_outgrown_plan(self) -> bool:
         size = sum(len(self.state.relations[name]) for name in self.stratum.relations)
         return size > max(_PLAN_AGAIN_FACTOR * self._planned_size, _PLAN_AGAIN_ROWS)
+
+
+@dataclass(frozen=True, slots=True)
+class _Runnable:
+    """A rule as this partner runs it; without atoms there is no scan."""
+
+    head: str
+    scan: ScanStep | None
+    first_step: ChainStep
 
 
 # Rows a divided scan looks at in one go.
