@@ -17,6 +17,7 @@ from tidelog.engine.local.state import LocalState, NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark import candidates
 from tidelog.engine.spark.candidates import Candidates
+from tidelog.engine.spark.dividing import divide_stratum
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.ownership import is_kept, owned_rows
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
@@ -24,13 +25,14 @@ from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import PartnerLostError, between_threads
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.values import Codec
 from tidelog.values.functors import canonical_value
 
 LIMIT = Settings(jobs=1, iteration_limit=500)
 
 
-def check(program: RandomProgram, partners: int, *, counting: bool) -> None:
+def check(program: RandomProgram, partners: int, *, counting: bool, most: int = 1 << 60) -> None:
     """Run every stratum that partners can run on partners, and compare with the local engine."""
     built = split_rules(build(program.text))
     codec = Codec(built.types)
@@ -43,7 +45,9 @@ def check(program: RandomProgram, partners: int, *, counting: bool) -> None:
         count_by_force(local, built, codec, program.inputs)
     for stratum in built.strata:
         if reason_for_driver(stratum, built) is None and stratum.rules:
-            check_stratum(stratum, built, codec, local=local._state, given=given, partners=partners)
+            check_stratum(
+                stratum, built, codec, local=local._state, given=given, partners=partners, most=most
+            )
 
 
 def count_by_force(local, built, codec, inputs) -> None:
@@ -61,15 +65,20 @@ def count_by_force(local, built, codec, inputs) -> None:
         stored.counts[: stored.count] = [of_facts[fact].count for fact in facts]
 
 
-def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None):
-    """Compare one stratum, given what the local engine derived below it."""
-    routes = divide_outside(stratum, program, find_routes(stratum, program))
+def check_stratum(stratum, program, codec, *, local, given, partners, most, dtype=None):
+    """Compare one stratum, given what the local engine derived below it.
+
+    Every partner may have all of a relation of earlier strata with at most so many facts.
+    """
+    sizes = {name: len(local.relations[name]) for name in earlier_relations(stratum)}
+    divided = divide_stratum(program, stratum, sizes, most, is_connected=False)
+    routes, run = divided.routes, divided.program.strata[program.strata.index(stratum)]
     found = [None] * partners
     failures = []
     width = dtype or local.dtype
 
     def work(wire):
-        state = LocalState(program, counting=local.annotated, dtype=width)
+        state = LocalState(divided.program, counting=local.annotated, dtype=width)
         for name, relation in local.relations.items():
             rows = (given[name] if name in stratum.relations else relation.live_rows()).astype(width)
             route = routes.relations.get(name) or routes.outside.get(name)
@@ -77,9 +86,9 @@ def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None
                 rows = is_kept(rows, route, wire)
             state.relations[name].insert(rows, first_new=relation.NEVER)
             state.show_all(name)
-        context = PartnerContext(state, Expressions(program, codec, {}), LIMIT, wire)
+        context = PartnerContext(state, Expressions(divided.program, codec, {}), LIMIT, wire)
         try:
-            PartnerRun(stratum, routes, context).run(0, SilentObserver())
+            PartnerRun(run, routes, context).run(0, SilentObserver())
         except (NeedsWideCodes, PartnerLostError) as failure:
             # Another order of atoms computes other values on the way: the engine starts anew with wide codes.
             failures.append(failure)
@@ -94,7 +103,7 @@ def check_stratum(stratum, program, codec, *, local, given, partners, dtype=None
 
     if failures and width != np.int64:
         check_stratum(
-            stratum, program, codec, local=local, given=given, partners=partners, dtype=np.int64
+            stratum, program, codec, local=local, given=given, partners=partners, dtype=np.int64, most=most
         )  # fmt: skip
         return
     assert not failures
@@ -238,6 +247,123 @@ def test_divided_earlier_strata_lose_nothing(partners, edges):
     """Partners that keep parts of what they read derive what the local engine derives from all of it."""
     inputs = {"assign": tuple(edges), "deref": tuple(edges[::2]), "off": tuple((x,) for x, _ in edges[:2])}
     check(RandomProgram(ALIASES, inputs, {}), partners, counting=True)
+
+
+def divided(text: str, sizes: dict[str, int], most: int):
+    """Return how the last stratum of a program is divided."""
+    program = split_rules(build(text))
+    return divide_stratum(program, program.strata[-1], sizes, most, is_connected=True)
+
+
+def test_large_relations_are_not_copied_to_all_partners():
+    """Rules are cut so that each half has the variable of its large relation; small ones are copied."""
+    sizes = {"assign": 10, "deref": 1000, "off": 5}
+
+    large, small = divided(ALIASES, sizes, 100), divided(ALIASES, sizes, 1000)
+
+    assert {name: route.columns for name, route in large.routes.outside.items()} == {
+        "assign": (0, 1),
+        "deref": (0,),
+        "off": (0,),
+    }
+    assert large.remark == "; rules are cut to divide `deref`"
+    assert len(large.made) == 1
+    assert "deref" not in small.routes.outside
+    assert small.remark == "; all of them have `deref` (1,000 facts)"
+    assert small.made == ()
+
+
+def test_a_large_negated_relation_is_divided():
+    """Where the recursion is divided by another variable, what it finds is sent to where the facts are."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl off(x: number)
+    .input e, off
+    .decl p(x: number, y: number)
+    .output p
+    p(x, y) :- e(x, y).
+    p(x, z) :- p(x, y), p(y, z), !off(x), x < z.
+    """
+    found = divided(text, {"e": 10, "off": 1000}, 100)
+
+    assert set(found.routes.outside) == {"e", "off"}
+    check(RandomProgram(text, {"e": ((1, 2), (2, 3), (3, 4), (4, 5)), "off": ((2,),)}, {}), 3, counting=False)
+
+
+def test_a_large_relation_without_variables_stops_no_cut():
+    """What is looked up by constants alone is everywhere, and rules are cut a finite number of times."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl p(x: number)
+    .output p
+    p(x) :- e(x, y), e(y, z), !e(3, 3).
+    p(z) :- p(x), e(x, y), e(y, z).
+    """
+    found = divided(text, {"e": 1000}, 100)
+
+    assert found.remark == "; all of them have `e` (1,000 facts)"
+    check(RandomProgram(text, {"e": ((1, 2), (2, 3), (3, 4))}, {}), 2, counting=False, most=0)
+
+
+def test_a_rule_may_be_cut_several_times():
+    """A chain of large relations becomes a chain of rules, each with one variable for both its atoms."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl p(x: number, y: number)
+    .output p
+    p(x, v) :- e(x, y), e(y, z), e(z, w), e(w, v).
+    """
+    found = divided(text, {"e": 1000}, 100)
+
+    assert len(found.made) == 2
+    assert set(found.routes.outside) == {"e"}
+    check(RandomProgram(text, {"e": tuple((n, n + 1) for n in range(9))}, {}), 3, counting=False, most=0)
+
+
+def test_parts_that_never_talk_do_not_copy_large_relations():
+    """A recursion that could be decomposed is not, if every partner would need a large relation."""
+    text = """
+    .decl e(x: number, y: number)
+    .input e
+    .decl p(x: number, y: number)
+    .output p
+    p(x, y) :- e(x, y).
+    p(x, z) :- p(x, y), e(y, z).
+    """
+    program = build(text)
+
+    large = divide_stratum(program, program.strata[-1], {"e": 11}, 10, is_connected=False)
+    small = divide_stratum(program, program.strata[-1], {"e": 10}, 10, is_connected=False)
+
+    assert not large.routes.is_decomposed
+    assert large.routes.outside["e"].columns == (0,)
+    assert small.routes.is_decomposed
+
+
+@settings(max_examples=60)
+@given(program=programs())
+def test_nothing_is_lost_where_nothing_is_copied(program: RandomProgram):
+    """Partners derive the same facts if no relation of earlier strata may be copied to all."""
+    check(program, 3, counting=False, most=0)
+
+
+@settings(max_examples=60)
+@given(program=dense_programs())
+def test_nothing_is_lost_where_much_is_derived_and_nothing_is_copied(program: RandomProgram):
+    """The same over numbers, with many more derivations for each fact."""
+    check(program, 2, counting=False, most=0)
+
+
+@pytest.mark.parametrize("partners", [2, 3])
+@settings(max_examples=10)
+@given(edges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=14, unique=True))
+def test_cut_rules_lose_nothing(partners, edges):
+    """Rules of several atoms, recursive or not, derive the same from divided relations."""
+    inputs = {"assign": tuple(edges), "deref": tuple(edges[::2]), "off": tuple((x,) for x, _ in edges[:2])}
+    check(RandomProgram(ALIASES, inputs, {}), partners, counting=False, most=0)
+    check(RandomProgram(MUTUAL, {"e": tuple(edges)}, {}), partners, counting=False, most=0)
 
 
 TOTALS = """

@@ -50,6 +50,41 @@ def test_partners_agree_with_the_reference(program: RandomProgram, partners):
     assert {each.reason for each in in_driver} <= {"the program has its facts"}
 
 
+@settings(max_examples=40)
+@given(program=programs(), partners=st.integers(2, 3))
+def test_partners_agree_if_nothing_is_copied_to_all(program: RandomProgram, partners):
+    """Rules that are cut to divide what they read give the same facts, texts and records among them."""
+    built = build(program.text)
+    try:
+        expected = run(program.text, inputs=program.inputs, settings=LIMIT)
+    except TidelogError:
+        return
+
+    found, _ = evaluate(built, program.inputs, partners=partners, replicated_facts=0)
+
+    assert found == expected
+
+
+def test_placements_tell_what_all_partners_have():
+    """A small relation is copied, and a large one is divided; both are in the reason of the stratum."""
+    program = build("""
+    .decl deref(x: number, y: number)
+    .input deref
+    .decl alias(x: number, y: number)
+    alias(x, x) :- deref(x, _).
+    alias(x, w) :- deref(y, x), alias(y, z), deref(z, w).
+    alias(x, y) :- alias(x, z), alias(z, y).
+    """)
+    facts = {"deref": [(n, n + 1) for n in range(20)]}
+
+    copied, small = evaluate(program, facts, partners=2)
+    divided, large = evaluate(program, facts, partners=2, replicated_facts=19)
+
+    assert copied == divided
+    assert small[-1].reason == "2 partners exchange facts; all of them have `deref` (20 facts)"
+    assert large[-1].reason == "2 partners exchange facts; rules are cut to divide `deref`"
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_case_gives_its_relations(name):
     """Partners derive exactly the facts that are beside the program; only what holds state stays here."""

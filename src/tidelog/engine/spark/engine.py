@@ -30,11 +30,11 @@ from tidelog.engine.protocol import (
 from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
+from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
 from tidelog.engine.spark.frames import read_codes, write_codes
 from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.placement import (
     functions_of,
     in_driver,
@@ -42,7 +42,7 @@ from tidelog.engine.spark.placement import (
     reason_for_values,
 )
 from tidelog.engine.spark.relation_facts import RelationFacts
-from tidelog.engine.spark.routes import Routes, find_routes
+from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import pack_functions, reason_against_sending
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
@@ -218,22 +218,27 @@ class SparkEngine:
         no_frames = reason_against_frames(stratum, self._program)
         if not stratum.is_recursive and no_frames is None:
             return Placement(names, Where.DATAFRAME, "not recursive: Spark joins and spills")
-        routes = self._routes(stratum)
-        if stratum.is_recursive and routes.is_decomposed:
+        divided = self._divide(stratum)
+        if stratum.is_recursive and divided.routes.is_decomposed:
             return Placement(names, Where.DECOMPOSED, "every derivation stays with one column's value")
         refusal = reason_against_barrier(self._options, self._partners)
         if refusal is None:
-            return Placement(names, Where.PARTNERS, f"{self._partners} partners exchange facts")
+            reason = f"{self._partners} partners exchange facts{divided.remark}"
+            return Placement(names, Where.PARTNERS, reason)
         if no_frames is None:
             return Placement(names, Where.SHUFFLE, refusal)
         return Placement(names, Where.WORKER, f"{refusal}, and {no_frames}")
 
-    def _routes(self, stratum: Stratum) -> Routes:
+    def _divide(self, stratum: Stratum) -> DividedStratum:
         """Return where partners keep facts; those that make values agree on codes, so they are connected."""
-        routes = find_routes(stratum, self._program)
-        if routes.is_decomposed and self._needs_values(stratum):
-            routes = replace(routes, is_decomposed=False)
-        return divide_outside(stratum, self._program, routes)
+        sizes = {name: self._holdings[name].size for name in earlier_relations(stratum)}
+        return divide_stratum(
+            self._program,
+            stratum,
+            sizes,
+            self._options.replicated_facts,
+            is_connected=self._needs_values(stratum),
+        )
 
     def _run(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
         placement = self._place(stratum)
@@ -309,7 +314,10 @@ class SparkEngine:
         )
 
     def _run_on_partners(self, number: int, stratum: Stratum) -> StratumStatistics:
-        payload = self._payload(number, stratum, self._routes(stratum))
+        divided = self._divide(stratum)
+        payload = replace(
+            self._payload(number, stratum, divided.routes), program=divided.program, made=divided.made
+        )
         try:
             return self._submit(payload, stratum, self._partners)
         except NeedsWideCodes:

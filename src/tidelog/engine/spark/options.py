@@ -17,6 +17,7 @@ class SparkOptions:
 
     `partners` is the number of tasks that work together (all slots by default). A stratum that reads
     at most `driver_facts` facts runs in the driver, where it is finished before Spark has started a task.
+    A relation of at most `replicated_facts` facts may be copied to all partners; larger ones are divided.
     `storage` is a folder that driver and workers share; a temporary one is used if all run on one
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
@@ -29,6 +30,7 @@ class SparkOptions:
     spark: "SparkSession"
     partners: int | None = None
     driver_facts: int = 100_000
+    replicated_facts: int = 2_000_000
     storage: str | None = None
     exchange: str = "auto"
     rendezvous: str = "driver"

@@ -7,7 +7,8 @@ and those in aggregates, which are then divided by their groups:
 
     total(x, n) :- shop(x), n = sum p : { sale(x, p) }.
 
-An atom without the deciding variable needs all facts of its relation at every partner.
+An atom without the deciding variable needs all facts of its relation at every partner; `cut` avoids that
+where the relation is large.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,18 +17,23 @@ from dataclasses import replace
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.routes import RelationRoute, Routes, RuleRoute, variable_columns
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
-from tidelog.program.nodes import Aggregate, Atom, Program, Stratum, Variable
+from tidelog.program.nodes import Aggregate, Atom, Program, RuleId, Stratum, Variable
 from tidelog.program.walk_nodes import Node, children, earlier_relations
 
 # A relation and one of its columns.
 Kept = tuple[str, int]
 
 
-def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes:
+def divide_outside(
+    stratum: Stratum,
+    program: Program,
+    routes: Routes,
+    dividing: Mapping[RuleId, frozenset[str]] | None = None,
+) -> Routes:
     """Return routes by which relations of earlier strata are kept in parts, where that suits all rules.
 
-    Rules that only read earlier strata are divided by a variable too. Parts that never communicate derive
-    from all facts of earlier strata, and keep them all.
+    Rules that only read earlier strata are divided by a variable too, one of `dividing` if there is one for
+    the rule. Parts that never communicate derive from all facts of earlier strata, and keep them all.
     """
     if routes.is_decomposed:
         return routes
@@ -41,7 +47,8 @@ def divide_outside(stratum: Stratum, program: Program, routes: Routes) -> Routes
         flat = flatten_rule(rule, program)
         atoms, hidden = flat.atoms, tuple(_hidden(flat))
         columns = rules[rule.id].columns
-        variable = _deciding(atoms, columns) if columns else _best(atoms, hidden, wanted)
+        better = (dividing or {}).get(rule.id, frozenset())
+        variable = _deciding(atoms, columns) if columns else _best(atoms, hidden, wanted, better)
         if variable is not None and not columns:
             columns = {n: found[variable] for n, found in _variables(atoms) if variable in found}
             rules[rule.id] = RuleRoute(columns, False)
@@ -69,14 +76,16 @@ def _deciding(atoms: Sequence[Atom], columns: Mapping[int, int]) -> str | None:
     return term.name if isinstance(term, Variable) else None
 
 
-def _best(atoms: Sequence[Atom], hidden: Sequence["_HiddenAtom"], wanted: set[Kept]) -> str | None:
-    """Return the variable in most atoms; among several, one whose columns are kept anyway."""
+def _best(
+    atoms: Sequence[Atom], hidden: Sequence["_HiddenAtom"], wanted: set[Kept], better: frozenset[str]
+) -> str | None:
+    """Return the variable in most atoms, of `better` ones first, and one whose columns are kept anyway."""
     found = [(atom.relation, variable_columns(atom)) for atom in atoms]
     others = [(each.atom.relation, each.columns) for each in hidden]
 
-    def merit(name: str) -> tuple[int, int]:
+    def merit(name: str) -> tuple[bool, int, int]:
         places = [(relation, columns[name]) for relation, columns in (*found, *others) if name in columns]
-        return len(places), sum(place in wanted for place in places)
+        return name in better, len(places), sum(place in wanted for place in places)
 
     names = dict.fromkeys(name for _, columns in found for name in columns)
     return max(names, key=merit, default=None)

@@ -74,10 +74,18 @@ class _Flat:
     choices: tuple[tuple[int, ...], ...]
 
 
-def find_routes(stratum: Stratum, program: Program) -> Routes:
-    """Return the routes of a stratum: decomposed where its rules allow it, otherwise with few copies."""
-    rules = [_flat(rule, stratum, program) for rule in stratum.rules]
-    found = _decomposed(stratum, program, rules)
+def find_routes(
+    stratum: Stratum,
+    program: Program,
+    dividing: Mapping[RuleId, frozenset[str]] | None = None,
+) -> Routes:
+    """Return the routes of a stratum: decomposed where its rules allow it, otherwise with few copies.
+
+    `dividing` has the variables by which rules are better divided, because of what they read besides; it
+    rules out that parts have all facts of earlier strata, and with that decomposition.
+    """
+    rules = [_flat(rule, stratum, program, (dividing or {}).get(rule.id)) for rule in stratum.rules]
+    found = _decomposed(stratum, program, rules) if dividing is None else None
     if found is not None:
         return found
     reading = [rule for rule in rules if rule.inside]
@@ -99,11 +107,18 @@ def find_routes(stratum: Stratum, program: Program) -> Routes:
     return Routes(relations, {rule.id: _route(rule, chosen, owners) for rule in rules}, False)
 
 
-def _flat(rule: Rule, stratum: Stratum, program: Program) -> _Flat:
+def _flat(rule: Rule, stratum: Stratum, program: Program, dividing: frozenset[str] | None) -> _Flat:
     flat = flatten_rule(rule, program)
     atoms = enumerate(flat.atoms)
     inside = tuple((place, atom) for place, atom in atoms if atom.relation in stratum.relations)
-    return _Flat(rule.id, flat.head, inside, tuple(_choices([atom for _, atom in inside])))
+    choices = tuple(_choices([atom for _, atom in inside]))
+    better = tuple(each for each in choices if dividing and _variable_at(inside[0][1], each[0]) in dividing)
+    return _Flat(rule.id, flat.head, inside, better or choices)
+
+
+def _variable_at(atom: Atom, column: int) -> str | None:
+    term = atom.terms[column]
+    return term.name if isinstance(term, Variable) else None
 
 
 def _choices(atoms: list[Atom]) -> Iterator[tuple[int, ...]]:

@@ -64,6 +64,8 @@ class Evaluation:
     # If set, the stratum works on the values behind codes: where they are, and the user's functions.
     values: ValueFiles | None = None
     functions: bytes = b""
+    # Relations that only partners see.
+    made: tuple[str, ...] = ()
 
 
 def evaluate(payload: Evaluation, wire: Wire) -> Message:
@@ -99,7 +101,8 @@ class StratumEvaluation:
         statistics = run.run(payload.stratum, SilentObserver(), iteration)
         # Spark may run an ordinary task twice at once, and each writes files of its own.
         name = f"{payload.name}-{uuid.uuid4().hex[:12]}" if payload.routes.is_decomposed else payload.name
-        written, sizes = self._write(name, {})
+        outputs = [each for each in self._stratum.relations if each not in payload.made]
+        written, sizes = self._write(name, {}, outputs)
         reply: dict[str, object] = {
             "statistics": dataclasses.asdict(statistics),
             "files": written,
@@ -167,16 +170,18 @@ class StratumEvaluation:
         if not is_due:
             return
         name = f"{self._payload.name}.at-{iteration}"
-        files, sizes = self._write(name, self._saved_rows)
+        files, sizes = self._write(name, self._saved_rows, self._stratum.relations)
         record = {"iteration": iteration, "partners": self._wire.partners, "files": files}
         self._folder.write_json(f"checkpoints/{self._payload.name}/{iteration}/{self._wire.me}.json", record)
         self._saved_rows = {n: self._state.relations[n].count for n in sizes}
         self._saved_at = time.monotonic()
 
-    def _write(self, file: str, first: Mapping[str, int]) -> tuple[dict[str, str], dict[str, int]]:
-        """Write the rows this partner owns from a row number on; return files and sizes."""
+    def _write(
+        self, file: str, first: Mapping[str, int], names: Sequence[str]
+    ) -> tuple[dict[str, str], dict[str, int]]:
+        """Write the rows of relations that this partner owns from a row number on; return files and sizes."""
         files, sizes = {}, {}
-        for name in self._stratum.relations:
+        for name in names:
             relation, route = self._state.relations[name], self._payload.routes.relations[name]
             rows = relation.live_rows(first.get(name, 0))
             own = rows if route.has_no_copies else rows[owned_rows(rows, route, self._wire)]
