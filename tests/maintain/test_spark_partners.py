@@ -2,6 +2,7 @@
 
 import threading
 from collections import defaultdict
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from tidelog.engine.spark.ownership import is_kept, owned_rows
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.placement import reason_for_driver
 from tidelog.engine.spark.routes import find_routes
+from tidelog.engine.spark.skew import with_heavy
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import PartnerLostError, between_threads
 from tidelog.program.walk_nodes import earlier_relations
@@ -32,7 +34,7 @@ from tidelog.values.functors import canonical_value
 LIMIT = Settings(jobs=1, iteration_limit=500)
 
 
-def check(program: RandomProgram, partners: int, *, counting: bool, most: int = 1 << 60) -> None:
+def check(program: RandomProgram, partners: int, *, counting: bool, most: int = 1 << 60, heavy=()) -> None:
     """Run every stratum that partners can run on partners, and compare with the local engine."""
     built = split_rules(build(program.text))
     codec = Codec(built.types)
@@ -45,9 +47,26 @@ def check(program: RandomProgram, partners: int, *, counting: bool, most: int = 
         count_by_force(local, built, codec, program.inputs)
     for stratum in built.strata:
         if reason_for_driver(stratum, built) is None and stratum.rules:
-            check_stratum(
-                stratum, built, codec, local=local._state, given=given, partners=partners, most=most
-            )
+            check_stratum(stratum, built, codec, Chosen(local._state, given, partners, most, tuple(heavy)))
+
+
+@dataclass(frozen=True)
+class Chosen:
+    """What a stratum is compared with, and how partners divide it."""
+
+    local: LocalState
+    given: dict[str, np.ndarray]
+    partners: int
+    most: int
+    heavy: tuple[int, ...]
+
+    def divide(self, stratum, program):
+        """Return the stratum as partners run it."""
+        sizes = {name: len(self.local.relations[name]) for name in earlier_relations(stratum)}
+        found = divide_stratum(program, stratum, sizes, self.most, is_connected=False)
+        if self.heavy and not found.routes.is_decomposed:
+            return replace(found, routes=with_heavy(found.routes, self.heavy))
+        return found
 
 
 def count_by_force(local, built, codec, inputs) -> None:
@@ -65,13 +84,10 @@ def count_by_force(local, built, codec, inputs) -> None:
         stored.counts[: stored.count] = [of_facts[fact].count for fact in facts]
 
 
-def check_stratum(stratum, program, codec, *, local, given, partners, most, dtype=None):
-    """Compare one stratum, given what the local engine derived below it.
-
-    Every partner may have all of a relation of earlier strata with at most so many facts.
-    """
-    sizes = {name: len(local.relations[name]) for name in earlier_relations(stratum)}
-    divided = divide_stratum(program, stratum, sizes, most, is_connected=False)
+def check_stratum(stratum, program, codec, chosen: Chosen, dtype=None):
+    """Compare one stratum, given what the local engine derived below it."""
+    local, given, partners = chosen.local, chosen.given, chosen.partners
+    divided = chosen.divide(stratum, program)
     routes, run = divided.routes, divided.program.strata[program.strata.index(stratum)]
     found = [None] * partners
     failures = []
@@ -102,9 +118,7 @@ def check_stratum(stratum, program, codec, *, local, given, partners, most, dtyp
         thread.join(60)
 
     if failures and width != np.int64:
-        check_stratum(
-            stratum, program, codec, local=local, given=given, partners=partners, dtype=np.int64, most=most
-        )  # fmt: skip
+        check_stratum(stratum, program, codec, chosen, np.int64)
         return
     assert not failures
 
@@ -354,6 +368,30 @@ def test_nothing_is_lost_where_nothing_is_copied(program: RandomProgram):
 def test_nothing_is_lost_where_much_is_derived_and_nothing_is_copied(program: RandomProgram):
     """The same over numbers, with many more derivations for each fact."""
     check(program, 2, counting=False, most=0)
+
+
+@settings(max_examples=60)
+@given(program=dense_programs(), most=st.sampled_from([0, 1 << 60]), partners=st.integers(2, 3))
+def test_heavy_values_lose_nothing(program: RandomProgram, most, partners):
+    """Partners derive the same facts, whatever values are spread over them and shared."""
+    check(program, partners, counting=False, most=most, heavy=(0, 1, 2))
+
+
+@settings(max_examples=60)
+@given(program=programs(), heavy=st.sets(st.integers(-1, 6), max_size=4))
+def test_heavy_codes_lose_nothing(program: RandomProgram, heavy):
+    """The same over texts and records, whose codes may be any of these."""
+    check(program, 3, counting=False, heavy=tuple(sorted(heavy)))
+
+
+@pytest.mark.parametrize("partners", [2, 3])
+@settings(max_examples=10)
+@given(edges=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), max_size=14, unique=True))
+def test_heavy_values_of_mutual_recursion(partners, edges):
+    """Rules with several atoms of the stratum and of others find each derivation at one partner at least."""
+    inputs = {"assign": tuple(edges), "deref": tuple(edges[::2]), "off": tuple((x,) for x, _ in edges[:2])}
+    check(RandomProgram(ALIASES, inputs, {}), partners, counting=False, heavy=(1, 2, 3))
+    check(RandomProgram(MUTUAL, {"e": tuple(edges)}, {}), partners, counting=False, heavy=(0, 1, 2))
 
 
 @pytest.mark.parametrize("partners", [2, 3])

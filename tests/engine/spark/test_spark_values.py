@@ -14,7 +14,9 @@ from support.strategies import RandomProgram, programs
 from support.threaded_spark import options, threads_for_workers
 from tidelog import TidelogError
 from tidelog.engine.protocol import Settings, SilentObserver
+from tidelog.engine.spark import skew
 from tidelog.engine.spark.engine import SparkEngine, Where
+from tidelog.engine.spark.work import StratumEvaluation
 from tidelog.values import Codec
 
 LIMIT = Settings(jobs=1, iteration_limit=500)
@@ -53,14 +55,17 @@ def test_partners_agree_with_the_reference(program: RandomProgram, partners):
 @settings(max_examples=40)
 @given(program=programs(), partners=st.integers(2, 3))
 def test_partners_agree_if_nothing_is_copied_to_all(program: RandomProgram, partners):
-    """Rules that are cut to divide what they read give the same facts, texts and records among them."""
+    """Rules that are cut to divide what they read, and frequent values that are spread, change no facts."""
     built = build(program.text)
     try:
         expected = run(program.text, inputs=program.inputs, settings=LIMIT)
     except TidelogError:
         return
 
-    found, _ = evaluate(built, program.inputs, partners=partners, replicated_facts=0)
+    with pytest.MonkeyPatch.context() as patch:
+        # Values are frequent in relations of any size.
+        patch.setattr(skew, "_LEAST_ROWS", 1)
+        found, _ = evaluate(built, program.inputs, partners=partners, replicated_facts=0)
 
     assert found == expected
 
@@ -83,6 +88,42 @@ def test_placements_tell_what_all_partners_have():
     assert copied == divided
     assert small[-1].reason == "2 partners exchange facts; all of them have `deref` (20 facts)"
     assert large[-1].reason == "2 partners exchange facts; rules are cut to divide `deref`"
+
+
+HUB = """
+.decl edge(x: number, y: number)
+.input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), path(y, z).
+"""
+
+
+def test_a_value_in_half_of_the_rows_is_spread(monkeypatch):
+    """The largest share of its rows, and of the derivations that join them, falls; the answer is the same."""
+    edges = [(100 + n, 0) for n in range(20)] + [(0, 200 + n) for n in range(60)]
+    edges += [(1000 + n, 2000 + n) for n in range(40)]
+    shares = []
+    run_work = StratumEvaluation.run
+
+    def note(work):
+        result = run_work(work)
+        shares.append((work._state.relations["edge"].count, result["statistics"]["derivations"]))
+        return result
+
+    monkeypatch.setattr(StratumEvaluation, "run", note)
+
+    divided, before = evaluate(build(HUB), {"edge": edges}, partners=4)
+    rows, derivations = (max(each) for each in zip(*shares, strict=True))
+    shares.clear()
+    monkeypatch.setattr(skew, "_LEAST_ROWS", 1)
+    spread, after = evaluate(build(HUB), {"edge": edges}, partners=4)
+
+    assert divided == spread == run(HUB, inputs={"edge": edges})
+    assert max(each for each, _ in shares) < 0.7 * rows
+    assert max(each for _, each in shares) < 0.7 * derivations
+    assert "spread" not in before[-1].reason
+    assert after[-1].reason.endswith("; rows of 1 frequent value are spread")
 
 
 @pytest.mark.parametrize("name", NAMES)

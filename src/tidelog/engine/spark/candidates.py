@@ -81,6 +81,6 @@ class Candidates:
             # A copy held here shows that a candidate is not new.
             unknown = relation.find(rows) < 0
             rows, counts = rows[unknown], counts[unknown] if counts.size else counts
-        for partner, part in parts_by_owner(rows, route.owner, self._wire.partners):
+        for partner, part in parts_by_owner(rows, route.owner, self._wire.partners, route.heavy):
             weights = counts[part] if counts.size else NO_WEIGHTS
             tables[partner].append(Rows(name, rows[part], weights))

@@ -57,6 +57,7 @@ from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
+from tidelog.program.suggest import counted
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
@@ -114,6 +115,8 @@ class SparkEngine:
         self._frames: dict[str, DataFrame] = {}
         self._numbering = Numbering()
         self.placements: tuple[Placement, ...] = ()
+        # How many values the partners of the last stratum found too frequent for one of them.
+        self._heavy_values = 0
 
     def insert(self, relation: str, columns: Columns) -> None:
         """Insert input facts."""
@@ -246,7 +249,11 @@ class SparkEngine:
         if placement.where is Where.DRIVER and facts > self._options.driver_facts >= 0:
             warning = in_driver(placement.relations, facts, placement.reason, "give the driver memory for it")
             self._codec.warnings["spark-in-driver", stratum.relations[0]] = warning
+        self._heavy_values = 0
         statistics = self._run_placed(number, stratum, placement.where, observer)
+        if self._heavy_values:
+            remark = f"{placement.reason}; rows of {counted(self._heavy_values, 'frequent value')} are spread"
+            placement = replace(placement, reason=remark)
         self.placements = (*self.placements, placement)
         return statistics
 
@@ -356,6 +363,7 @@ class SparkEngine:
             replies = run_job(options.spark, job, self._resume)
         results = [json.loads(reply.text) for reply in replies]
         parts = [result["statistics"] for result in results]
+        self._heavy_values = results[0].get("heavy", 0)
         for name in stratum.relations:
             self._holdings[name].put_files(
                 [result["files"][name] for result in results],

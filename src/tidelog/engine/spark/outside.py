@@ -40,6 +40,7 @@ def divide_outside(
     rules = dict(routes.rules)
     wanted: set[Kept] = set()
     everywhere: set[str] = set()
+    shared: set[Kept] = set()
     # Rules that have their variable already come first, so that the others can choose the same columns.
     for rule in sorted(stratum.rules, key=lambda rule: not routes.rules[rule.id].columns):
         if is_fact(rule):
@@ -55,13 +56,19 @@ def divide_outside(
         divided = [(atom, variable_columns(atom).get(variable or "")) for atom in atoms]
         divided += [(each.atom, each.columns.get(variable or "")) for each in hidden]
         wanted |= {(atom.relation, column) for atom, column in divided if column is not None}
+        shared |= {
+            (atom.relation, column)
+            for place, (atom, column) in enumerate(divided)
+            if column is not None and place != min(columns)
+        }
         everywhere |= {atom.relation for atom, column in divided if column is None}
     kept = {
         name: RelationRoute(min(places), tuple(sorted(places)))
         for name in earlier_relations(stratum) - everywhere
         if (places := {column for relation, column in wanted if relation == name})
     }
-    return replace(routes, rules=rules, outside=kept)
+    both = {name: tuple(sorted(c for relation, c in shared if relation == name)) for name, _ in shared}
+    return replace(routes, rules=rules, outside=kept, shared=both)
 
 
 def _variables(atoms: Sequence[Atom]) -> Iterator[tuple[int, dict[str, int]]]:

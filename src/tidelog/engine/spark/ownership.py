@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.spark.kernels import owners, sort_by_owner
+from tidelog.engine.spark.kernels import WHOLE_ROW, owners, sort_by_owner
 from tidelog.engine.spark.routes import RelationRoute
 from tidelog.engine.spark.wire import Wire
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
@@ -14,15 +14,25 @@ from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 Mask = npt.NDArray[np.bool_]
 
 
-def owner_of(rows: CodeArray, column: int, partners: int) -> Int32s:
-    """Return the partner of each row."""
+def owner_of(rows: CodeArray, column: int, partners: int, heavy: tuple[int, ...] = ()) -> Int32s:
+    """Return the partner of each row; those with a heavy value are spread over all."""
     found = np.empty(rows.shape[0], np.int32)
     owners(np.ascontiguousarray(rows), column, partners, found)
+    if heavy and column >= 0:
+        is_heavy = np.isin(rows[:, column], heavy)
+        found[is_heavy] = owner_of(rows[is_heavy], WHOLE_ROW, partners)
     return found
 
 
-def parts_by_owner(rows: CodeArray, column: int, partners: int) -> Iterator[tuple[int, Int64s]]:
+def parts_by_owner(
+    rows: CodeArray, column: int, partners: int, heavy: tuple[int, ...] = ()
+) -> Iterator[tuple[int, Int64s]]:
     """Yield the partners that own rows, each with the positions of its rows."""
+    if heavy:
+        owned = owner_of(rows, column, partners, heavy)
+        parts = ((partner, np.flatnonzero(owned == partner)) for partner in range(partners))
+        yield from (part for part in parts if part[1].size)
+        return
     order = np.empty(rows.shape[0], np.int64)
     ends = np.empty(partners, np.int64)
     sort_by_owner(rows, column, partners, order, ends)
@@ -34,6 +44,10 @@ def parts_by_owner(rows: CodeArray, column: int, partners: int) -> Iterator[tupl
 def parts_by_keeper(rows: CodeArray, route: RelationRoute, partners: int) -> Iterator[tuple[int, Int64s]]:
     """Yield the partners that keep copies of rows, each with the positions of its rows in their order."""
     columns = sorted({route.owner, *route.columns})
+    if route.heavy:
+        kept = ((partner, _kept_by(rows, route, partners, partner)) for partner in range(partners))
+        yield from ((partner, np.flatnonzero(mask)) for partner, mask in kept if mask.any())
+        return
     if len(columns) == 1:
         yield from parts_by_owner(np.ascontiguousarray(rows), columns[0], partners)
         return
@@ -67,9 +81,15 @@ def where_kept(rows: CodeArray, route: RelationRoute, wire: Wire) -> Mask:
     """Say of which rows this partner keeps a copy."""
     if route.is_everywhere or wire.partners == 1:
         return np.ones(rows.shape[0], np.bool_)
+    return _kept_by(rows, route, wire.partners, wire.me)
+
+
+def _kept_by(rows: CodeArray, route: RelationRoute, partners: int, partner: int) -> Mask:
     kept = np.zeros(rows.shape[0], np.bool_)
     for column in {route.owner, *route.columns}:
-        kept |= owner_of(rows, column, wire.partners) == wire.me
+        kept |= owner_of(rows, column, partners, route.heavy) == partner
+        if route.heavy and column in route.shared:
+            kept |= np.isin(rows[:, column], route.heavy)
     return kept
 
 
@@ -77,7 +97,7 @@ def owned_rows(rows: CodeArray, route: RelationRoute, wire: Wire) -> Int64s:
     """Return the positions of the rows that this partner owns."""
     if wire.partners == 1:
         return np.arange(rows.shape[0])
-    return np.flatnonzero(owner_of(rows, route.owner, wire.partners) == wire.me)
+    return np.flatnonzero(owner_of(rows, route.owner, wire.partners, route.heavy) == wire.me)
 
 
 def copies_to_send(rows: CodeArray, route: RelationRoute, wire: Wire) -> list[tuple[int, CodeArray]]:

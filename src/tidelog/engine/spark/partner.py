@@ -25,7 +25,7 @@ from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.candidates import Candidates
 from tidelog.engine.spark.kernels import split_own, take_own
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.engine.spark.ownership import copies_to_send, owned_rows
+from tidelog.engine.spark.ownership import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
@@ -48,18 +48,31 @@ class DividedScan(ScanStep):
         super().__init__(scan, state, expressions)
         self._column = column
         self._wire = wire
+        # Rows with a heavy value are divided by all their columns, or taken by every partner.
+        self.heavy: tuple[int, ...] = ()
+        self.takes_heavy = False
 
     def run(self, first: int, last: int) -> None:
         """Push this partner's rows among those numbered `first` to `last - 1`."""
         rows = self._relation.live_rows(first, last)
-        mine = np.empty_like(rows)
-        count = take_own(rows, self._column, self._wire.partners, self._wire.me, mine)
+        if self.heavy and self._column >= 0:
+            mine, count = self._take_some(rows)
+        else:
+            mine = np.empty_like(rows)
+            count = take_own(rows, self._column, self._wire.partners, self._wire.me, mine)
         if not count:
             return
         if self._is_whole:
             self.next.run(mine[:count])
         else:
             self._scan(mine, NO_BYTES, 0, count)
+
+    def _take_some(self, rows: CodeArray) -> tuple[CodeArray, int]:
+        is_mine = owner_of(rows, self._column, self._wire.partners, self.heavy) == self._wire.me
+        if self.takes_heavy:
+            is_mine |= np.isin(rows[:, self._column], self.heavy)
+        mine = np.ascontiguousarray(rows[is_mine])
+        return mine, len(mine)
 
 
 @dataclass
@@ -84,8 +97,9 @@ class _Deliver(ChainStep):
         route = run.routes.relations[plan.relation]
         self._run = run
         self._name = plan.relation
-        self._owner = route.owner
-        self._is_local = run.routes.rules[plan.rule].is_local or run.wire.partners == 1
+        self._route = route
+        is_local = run.routes.rules[plan.rule].is_local and not route.heavy
+        self._is_local = is_local or run.wire.partners == 1
 
     def run(self, batch: CodeArray) -> None:
         """Sort the batch by owner."""
@@ -101,7 +115,12 @@ class _Deliver(ChainStep):
             relation.insert(batch, first_new=first_new)
             return
         own, others = np.empty_like(batch), np.empty_like(batch)
-        count = split_own(batch, self._owner, run.wire.partners, run.wire.me, own, others)
+        if self._route.heavy:
+            is_own = owner_of(batch, self._route.owner, run.wire.partners, self._route.heavy) == run.wire.me
+            count = int(np.count_nonzero(is_own))
+            own[:count], others[: len(batch) - count] = batch[is_own], batch[~is_own]
+        else:
+            count = split_own(batch, self._route.owner, run.wire.partners, run.wire.me, own, others)
         if count:
             run.derivations += count
             relation.insert(own[:count], first_new=first_new)
@@ -272,7 +291,7 @@ class PartnerRun:
         repeated = plan_repeated(self.stratum, program, statistics, counting=counting)
         checked = {
             operator.relation
-            for rule in (*(plan for plan, _ in once), *repeated)
+            for rule in (*(plan for plan, _, _ in once), *repeated)
             for operator in rule.operators
             if isinstance(operator, Check)
         }
@@ -283,16 +302,22 @@ class PartnerRun:
         if is_first:
             # Parts that never communicate each run these rules, and keep what they own.
             is_apart = self.wire.partners == 1 or self.routes.is_decomposed
-            self._once = [self._runnable(rule, None if is_apart else column) for rule, column in once]
-        self._repeated = [self._runnable(rule, self._dividing_column(rule)) for rule in repeated]
+            self._once = [
+                self._runnable(rule, None if is_apart else column, place) for rule, column, place in once
+            ]
+        self._repeated = [
+            self._runnable(rule, self._dividing_column(rule), rule.delta_atom) for rule in repeated
+        ]
 
-    def _runnable(self, plan: RulePlan, column: int | None) -> "_Runnable":
+    def _runnable(self, plan: RulePlan, column: int | None, place: int | None) -> "_Runnable":
         chain = make_chain(plan.operators, self.state, self._context.expressions, _Deliver(self, plan))
         scan = chain.scan
         if scan is not None and column is not None:
             beginning = plan.operators[0]
             assert isinstance(beginning, ScanView)
             scan = DividedScan(beginning, self.state, self._context.expressions, column, self.wire)
+            scan.heavy = self.routes.heavy
+            scan.takes_heavy = place != min(self.routes.rules[plan.rule].columns, default=place)
             scan.next = chain.first
         return _Runnable(plan.relation, scan, chain.first)
 
@@ -305,7 +330,7 @@ class PartnerRun:
         beginning = plan.operators[0]
         assert isinstance(beginning, ScanView)
         route = self.routes.relations[beginning.relation]
-        is_all_own = set(route.columns) == {column} and not route.is_everywhere
+        is_all_own = set(route.columns) == {column} and not route.is_everywhere and not route.heavy
         return None if is_all_own else column
 
     def _has_outgrown_plan(self) -> bool:

@@ -26,8 +26,8 @@ def plan_repeated(
 
 def plan_once(
     stratum: Stratum, program: Program, statistics: Statistics, routes: Routes, *, counting: bool
-) -> tuple[tuple[RulePlan, int], ...]:
-    """Return the rules that only read earlier strata, with the column that divides what is scanned first.
+) -> tuple[tuple[RulePlan, int, int | None], ...]:
+    """Return the rules that only read earlier strata, with the column and the place of what is scanned first.
 
     That is the largest of the relations that the rule's route divides. Without a route it is the largest
     of all, which every partner has and knows the size of, and the whole row decides.
@@ -46,7 +46,7 @@ def reads_stratum(rule: Rule, stratum: Stratum) -> bool:
 
 def _plan_rule(
     rule: Rule, program: Program, statistics: Statistics, columns: Mapping[int, int], *, counting: bool
-) -> tuple[RulePlan, int]:
+) -> tuple[RulePlan, int, int | None]:
     flat = flatten_rule(rule, program)
     numbers = range(len(flat.atoms))
     sizes = {place: statistics.size(flat.atoms[place].relation) or 0 for place in columns or numbers}
@@ -58,4 +58,4 @@ def _plan_rule(
     if isinstance(beginning, ScanView):
         beginning = replace(beginning, view=View.FULL)
     plan = rule_plan(flat, None, replace(chain, operators=(beginning, *chain.operators[1:])))
-    return plan, WHOLE_ROW if first is None else columns.get(first, WHOLE_ROW)
+    return plan, WHOLE_ROW if first is None else columns.get(first, WHOLE_ROW), first

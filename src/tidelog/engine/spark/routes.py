@@ -31,11 +31,18 @@ class RelationRoute:
     owner: int
     columns: tuple[int, ...]
     is_everywhere: bool = False
+    # Values that occur often, see `skew`, and the columns whose facts with such a value are at all partners.
+    heavy: tuple[int, ...] = ()
+    shared: tuple[int, ...] = ()
 
     @property
     def has_no_copies(self) -> bool:
         """Say whether facts are nowhere but at their owners."""
-        return not self.is_everywhere and set(self.columns) == {self.owner}
+        return (
+            not self.is_everywhere
+            and set(self.columns) == {self.owner}
+            and not (self.heavy and self.owner in self.shared)
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +63,15 @@ class Routes:
     """Routes of a stratum; if it `is_decomposed` no fact ever leaves the partner that derives it.
 
     `outside` are the relations of earlier strata that are kept in parts; the others are at every partner.
+    `shared` and `heavy` are those of all relations.
     """
 
     relations: Mapping[str, RelationRoute]
     rules: Mapping[RuleId, RuleRoute]
     is_decomposed: bool
     outside: Mapping[str, RelationRoute] = field(default_factory=dict)
+    shared: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    heavy: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

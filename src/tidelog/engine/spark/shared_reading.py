@@ -30,7 +30,7 @@ def read_shared(
         for file in files:
             yield folder.read_rows(file, arity)
         return
-    units = _units(folder, files, wire.partners)
+    units = units_of(folder, files, wire.partners)
     for first in range(0, len(units), wire.partners):
         tables: list[list[Rows]] = [[] for _ in range(wire.partners)]
         if first + wire.me < len(units):
@@ -46,7 +46,7 @@ def read_shared(
                 yield _unpacked(table, arity)
 
 
-def _units(folder: Folder, files: Sequence[str], partners: int) -> list[tuple[str, int | None]]:
+def units_of(folder: Folder, files: Sequence[str], partners: int) -> list[tuple[str, int | None]]:
     """Return what is read at once, in order: files, or their groups of rows if there are few files."""
     if len(files) >= _WHOLE_FILES * partners:
         return [(file, None) for file in files]

@@ -24,6 +24,7 @@ from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
+from tidelog.engine.spark.skew import split_heavy
 from tidelog.engine.spark.value_files import NewValues, ValueFiles, read_values
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.program.nodes import Program
@@ -82,6 +83,7 @@ class StratumEvaluation:
         self._folder = Folder(payload.folder)
         self._stratum = payload.program.strata[payload.stratum]
         self._state = LocalState(payload.program, dtype=np.int64 if payload.is_wide else np.int32)
+        self._routes = payload.routes
         self._new_values: NewValues | None = None
         self._saved_rows: dict[str, int] = {}
         self._saved_at = time.monotonic()
@@ -89,6 +91,8 @@ class StratumEvaluation:
     def run(self) -> dict[str, object]:
         """Return statistics and the file of each relation."""
         payload = self._payload
+        arities = {name: relation.arity for name, relation in payload.program.relations.items()}
+        self._routes = split_heavy(payload.routes, self._folder, payload.files, arities, self._wire)
         for name, files in payload.files.items():
             self._load(name, files)
         iteration = 0
@@ -97,7 +101,7 @@ class StratumEvaluation:
             self._load_checkpoint(payload.saved)
         self._saved_rows = {name: self._state.relations[name].count for name in self._stratum.relations}
         context = self._context()
-        run = PartnerRun(self._stratum, payload.routes, context)
+        run = PartnerRun(self._stratum, self._routes, context)
         statistics = run.run(payload.stratum, SilentObserver(), iteration)
         # Spark may run an ordinary task twice at once, and each writes files of its own.
         name = f"{payload.name}-{uuid.uuid4().hex[:12]}" if payload.routes.is_decomposed else payload.name
@@ -107,6 +111,7 @@ class StratumEvaluation:
             "statistics": dataclasses.asdict(statistics),
             "files": written,
             "sizes": sizes,
+            "heavy": len(self._routes.heavy),
         }
         if self._new_values is not None:
             reply["warnings"] = self._new_values.warnings()
@@ -135,7 +140,7 @@ class StratumEvaluation:
 
     def _load(self, name: str, files: Sequence[str]) -> None:
         """Load what this partner keeps of a relation; all partners do so together."""
-        routes, arity = self._payload.routes, self._payload.program.relations[name].arity
+        routes, arity = self._routes, self._payload.program.relations[name].arity
         route = routes.relations.get(name) or routes.outside.get(name)
         if routes.is_decomposed:
             # Parts have no connection to each other.
@@ -182,7 +187,7 @@ class StratumEvaluation:
         """Write the rows of relations that this partner owns from a row number on; return files and sizes."""
         files, sizes = {}, {}
         for name in names:
-            relation, route = self._state.relations[name], self._payload.routes.relations[name]
+            relation, route = self._state.relations[name], self._routes.relations[name]
             rows = relation.live_rows(first.get(name, 0))
             own = rows if route.has_no_copies else rows[owned_rows(rows, route, self._wire)]
             path = file_name(name, self._wire.me, file)
