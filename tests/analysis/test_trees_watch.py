@@ -174,6 +174,27 @@ def test_findings_are_the_exit_status(sources: Path, options: list[str], status:
     assert (found.exit_code, clean.exit_code) == (status, 0)
 
 
+def test_an_analysis_is_kept_between_starts(sources: Path) -> None:
+    """With a store the second start tells what is found now, as the first one does."""
+    options = ["--once", "--exit-zero", "--store", sources / "kept"]
+    first = run(sources / "rules.dl", "--tree", sources / "src", *options)
+    (sources / "src" / "b.py").write_text(f"{BAD}\n{GOOD}")
+
+    second = run(sources / "rules.dl", "--tree", sources / "src", *options)
+
+    assert second == run(sources / "rules.dl", "--tree", sources / "src", "--once", "--exit-zero")
+    assert second != first
+    assert (sources / "kept" / "follow.json").exists()
+
+
+def test_a_store_is_for_folders(sources: Path) -> None:
+    """Commits are replayed from their texts."""
+    done = CliRunner().invoke(app, ["watch", "rules.dl", "--git", str(sources), "--store", "kept"])
+
+    assert done.exit_code == 2
+    assert "--store goes with --tree" in done.output
+
+
 def test_a_file_that_cannot_be_read_is_the_exit_status(sources: Path) -> None:
     """Nothing was found in a file with a mistake in it, which is no reason to pass."""
     (sources / "src" / "a.py").write_text("def (")

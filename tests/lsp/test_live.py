@@ -90,6 +90,27 @@ def test_findings_follow_edits_in_all_files(folder: Path):
     run(scenario)
 
 
+def test_an_analysis_is_kept_between_starts(folder: Path):
+    """The second server starts from what the first one left, with the files as they are now."""
+    (folder / "tidelog.toml").write_text(TOML + 'store = ".kept"\n')
+
+    async def first():
+        async with editor(folder) as client:
+            await client.until_shown("src/tools.py", [("unused", 5)])
+            assert (folder / ".kept/follow.json").exists()
+
+    async def second():
+        async with editor(folder) as client:
+            await client.until_shown("src/tools.py", [("unused", 7)])
+            client.open("src/shop.py")
+            client.edit("src/shop.py", len(SHOP), len(SHOP), "show(1)\n")
+            await client.until_shown("src/tools.py", [])
+
+    run(first)
+    (folder / "src/tools.py").write_text(f"\n\n{TOOLS}")
+    run(second)
+
+
 def test_a_text_that_does_not_parse_keeps_its_findings(folder: Path):
     """The mistake is shown beside what was found before, moved with the text around it."""
 

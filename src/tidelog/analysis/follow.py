@@ -11,7 +11,7 @@ from tidelog.program.nodes import Program, Relation
 from tidelog.session.session import Session
 from tidelog.source import Span
 from tidelog.trees.edits import EditScript
-from tidelog.trees.forest import Forest
+from tidelog.trees.forest import Forest, ForestStep
 from tidelog.values import Fact, Value
 from tidelog.views import Delta
 from tidelog.views.fact_text import write_value
@@ -97,9 +97,12 @@ class Follow:
 
     def update(self, changes: Mapping[str, str | None]) -> FollowStep:
         """Return what changes when files get these texts; None deletes a file."""
+        return self.take(self.forest.update(changes), tuple(changes))
+
+    def take(self, step: ForestStep, paths: tuple[str, ...]) -> FollowStep:
+        """Return what changes with a step of the forest, in which these files changed."""
         before = self._places
-        step = self.forest.update(changes)
-        near = next(iter(changes), None)
+        near = paths[0] if paths else None
         delta = self.db.apply(step.script)
         self.forest = step.forest
         inserted = [
@@ -113,7 +116,7 @@ class Follow:
             for finding in self._findings(name, delta[name].deleted, before, near)
         ]
         return FollowStep(
-            tuple(changes),
+            paths,
             step.script,
             delta,
             tuple(sorted(inserted, key=_place)),

@@ -20,6 +20,14 @@ class AnalysisRequest:
     below: str = ""
     functions: tuple[Path, ...] = ()
 
+    @classmethod
+    def of(cls, program: Path, options: OpenOptions, language: str, below: str = "") -> "AnalysisRequest":
+        """Return a request that knows the files of the functions in its options."""
+        functions = (options.functions or {}).values()
+        codes = (getattr(function, "__code__", None) for function in functions)
+        files = {Path(code.co_filename) for code in codes if code is not None}
+        return cls(program, options, language, below, tuple(sorted(each for each in files if each.is_file())))
+
     def fingerprint(self) -> str:
         """Return what tells two analyses apart: texts of the program, fact files, functions, settings."""
         items = parse(

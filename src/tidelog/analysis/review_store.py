@@ -6,17 +6,17 @@ and are checked to be those that the facts are about.
 """
 
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from tidelog.analysis.follow import Follow
+from tidelog.analysis.kept_analysis import clear_folder
 from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.review import Reviewer, start_reviewer
 from tidelog.analysis.saved_follow import digest_of_ids
 from tidelog.analysis.saved_forest import load_forest, save_forest
-from tidelog.errors import Diagnostic, TidelogError
+from tidelog.errors import TidelogError
 from tidelog.io.staging import Staging
 from tidelog.session.open import open_session
 from tidelog.trees.git_history import GitHistory
@@ -109,7 +109,7 @@ class ReviewStore:
         return about if isinstance(about, dict) else None
 
     def _create(self, history: GitHistory, base: str) -> Reviewer:
-        self._clear()
+        clear_folder(self.folder, (_STATE, _FOREST, _ABOUT))
         request = self._request
         reviewer = start_reviewer(
             request.program,
@@ -121,16 +121,3 @@ class ReviewStore:
         )
         self.save(reviewer)
         return reviewer
-
-    def _clear(self) -> None:
-        """Delete what an earlier review left; a folder with anything else in it is refused."""
-        if self.folder.is_dir():
-            others = sorted({each.name for each in self.folder.iterdir()} - {_STATE, _FOREST, _ABOUT})
-            if others:
-                message = f"`{self.folder}` is not the store of a review: it has `{others[0]}` in it"
-                hint = "name a folder that is empty, or that there is not yet"
-                raise TidelogError([Diagnostic(code="store-exists", message=message, hint=hint)])
-            (self.folder / _ABOUT).unlink(missing_ok=True)
-            (self.folder / _FOREST).unlink(missing_ok=True)
-            shutil.rmtree(self.folder / _STATE, ignore_errors=True)
-        self.folder.mkdir(parents=True, exist_ok=True)

@@ -62,7 +62,8 @@ def run_review(run: ReviewRun) -> None:
 
 def _reviews(run: ReviewRun, history: GitHistory) -> Iterator[Review]:
     base, heads = _commits(run, history)
-    store = None if run.store is None else ReviewStore(run.store, _request(run))
+    request = AnalysisRequest.of(run.program, run.options, run.language, run.below)
+    store = None if run.store is None else ReviewStore(run.store, request)
     with activity("analysing the base"):
         reviewer = _reviewer(run, store, history, base)
     for head in heads:
@@ -100,23 +101,6 @@ def _commits(run: ReviewRun, history: GitHistory) -> tuple[str | None, list[Comm
         return base, [last]
     commits = history.commits(f"{base}..{last.id}")
     return (commits[0].parent if commits else base), commits
-
-
-def _request(run: ReviewRun) -> AnalysisRequest:
-    files = {Path(each.__code__.co_filename) for each in _python_functions(run.options)}
-    return AnalysisRequest(
-        run.program,
-        run.options,
-        run.language,
-        run.below,
-        tuple(sorted(file for file in files if file.is_file())),
-    )
-
-
-def _python_functions(options: OpenOptions) -> Iterator[Callable[..., object]]:
-    for function in (options.functions or {}).values():
-        if hasattr(function, "__code__"):
-            yield function
 
 
 def _json_line(review: Review) -> str:

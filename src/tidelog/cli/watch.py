@@ -7,6 +7,8 @@ from pathlib import Path
 import typer
 
 from tidelog.analysis.follow import Finding, Follow
+from tidelog.analysis.kept_analysis import start_analysis
+from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.sarif import write_sarif
 from tidelog.cli.guard import MISTAKE
 from tidelog.cli.start import spare_pandas
@@ -35,6 +37,7 @@ class WatchOptions:
     why_depth: int = 0
     is_json: bool = False
     exits_with_zero: bool = False
+    store: Path | None = None
 
 
 def watch_folder(folder: Path, options: WatchOptions) -> None:
@@ -46,11 +49,13 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
     if not folder.is_dir():
         raise TidelogError([_no_folder(folder)])
     files = _Files(folder, find_language(options.language).suffixes)
+    request = AnalysisRequest.of(options.program, options.options, options.language)
     with activity("reading files"):
-        start = Forest.of(options.language).update(dict(files.changes()))
-    follow = _follow(options, start.forest)
+        texts = {name: text for name, text in files.changes() if text is not None}
+        start = start_analysis(request, texts, options.store)
+    follow = start.follow
     report = WatchReport(follow, options.why_depth, is_json=options.is_json, is_quiet=options.is_quiet)
-    findings = _begin(report, start.mistakes, options, counted(len(start.forest.files), "file"))
+    findings = _begin(report, start.mistakes, options, counted(len(follow.forest.files), "file"))
     broken = _by_file(start.mistakes)
     if options.is_once and (findings or broken) and not options.exits_with_zero:
         raise typer.Exit(MISTAKE)
@@ -59,15 +64,16 @@ def watch_folder(folder: Path, options: WatchOptions) -> None:
             time.sleep(options.interval_seconds)
         except KeyboardInterrupt:
             return
-        texts = dict(files.changes())
-        if not texts:
+        changes = dict(files.changes())
+        if not changes:
             continue
         begun = time.perf_counter()
-        with activity(f"following {counted(len(texts), 'file')}"):
-            step = follow.update(texts)
-        broken = {name: each for name, each in broken.items() if name not in texts} | _by_file(step.mistakes)
+        with activity(f"following {counted(len(changes), 'file')}"):
+            step = follow.update(changes)
+        broken = {name: each for name, each in broken.items() if name not in changes}
+        broken |= _by_file(step.mistakes)
         milliseconds = 1000 * (time.perf_counter() - begun)
-        report.step(step, f"{', '.join(sorted(texts))}: {milliseconds:.0f} ms")
+        report.step(step, f"{', '.join(sorted(changes))}: {milliseconds:.0f} ms")
         if options.sarif is not None:
             write_sarif(options.sarif, follow.findings(), broken.values())
 

@@ -36,6 +36,12 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         Path | None,
         typer.Option("--sarif", metavar="FILE", help="Keep all findings in this file, as SARIF."),
     ] = None,
+    store: Annotated[
+        Path | None,
+        typer.Option(
+            "--store", metavar="DIR", help="Keep the analysis here, so that the next start is quick."
+        ),
+    ] = None,
     once: Annotated[
         bool, typer.Option("--once", help="Look at the files once; exit 1 if anything is found.")
     ] = False,
@@ -72,6 +78,8 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         raise typer.BadParameter("--range goes with --git")
     if git is not None and once:
         raise typer.BadParameter("--once goes with --tree; a history ends by itself")
+    if git is not None and store is not None:
+        raise typer.BadParameter("--store goes with --tree")
     if exit_zero and not once:
         raise typer.BadParameter("--exit-zero goes with --once")
     if interval is not None and (git is not None or once):
@@ -93,6 +101,7 @@ def watch(  # noqa: PLR0913 - each is an option of its own
         why,
         output_format is OutputFormat.JSON,
         exit_zero,
+        store,
     )
     if tree is not None:
         watch_folder(tree, options)

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
-from tidelog.analysis.follow import Finding, Follow
+from tidelog.analysis.follow import Finding
+from tidelog.analysis.kept_analysis import start_analysis
+from tidelog.analysis.request import AnalysisRequest
 from tidelog.engine.function_files import load_functions
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.lsp.settings import AnalysisSettings
 from tidelog.options import OpenOptions
-from tidelog.trees.forest import Forest, read_text
+from tidelog.trees.forest import read_text
 from tidelog.trees.languages import find_language
 from tidelog.values import Fact
 
@@ -39,8 +41,9 @@ class LiveAnalysis:
             name = self.name_of(path)
             if name is not None:
                 texts[name] = text
-        start = Forest.of(settings.language).update(texts)
-        self.follow = Follow(settings.program, start.forest, options=self._options())
+        request = AnalysisRequest.of(settings.program, self._options(), settings.language)
+        start = start_analysis(request, texts, settings.store)
+        self.follow = start.follow
         self._note_texts(texts, start.mistakes)
         for finding in self.follow.findings():
             self._add(finding)

@@ -16,6 +16,7 @@ PROJECT: Final = "pyproject.toml"
 SEVERITIES: Final = ("error", "warning", "information", "hint")
 _KEYS: Final = (
     "program", "tree", "language", "facts", "functions", "include", "exclude", "severity", "why_depth",
+    "store",
 )  # fmt: skip
 
 
@@ -24,7 +25,7 @@ class AnalysisSettings:
     """A program, and the files it runs over; all paths are absolute.
 
     `exclude` are patterns of paths below `tree`, and `severity` has one of `SEVERITIES` by relation, for
-    all others under `*`.
+    all others under `*`. `store` is the folder that the analysis is kept in between starts.
     """
 
     program: Path
@@ -36,6 +37,7 @@ class AnalysisSettings:
     exclude: tuple[str, ...] = ()
     severity: tuple[tuple[str, str], ...] = ()
     why_depth: int = 3
+    store: Path | None = None
 
     @property
     def facts_folder(self) -> Path:
@@ -124,7 +126,7 @@ class _Reader:
         if "program" not in values:
             self._wrong("program", "an analysis needs a `program`")
         program = self.folder / self.text("program", values.get("program", ""))
-        facts = values.get("facts")
+        facts, store = values.get("facts"), values.get("store")
         made = AnalysisSettings(
             program.resolve(),
             (self.folder / self.text("tree", values.get("tree", "."))).resolve(),
@@ -135,6 +137,7 @@ class _Reader:
             self.texts("exclude", values.get("exclude", [])),
             tuple(self._severity(values.get("severity", {}))),
             self._depth(values.get("why_depth", 3)),
+            None if store is None else (self.folder / self.text("store", store)).resolve(),
         )
         if len(self.found) == before:
             yield made

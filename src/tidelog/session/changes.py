@@ -165,7 +165,7 @@ class Gathering:
             is_idle = is_wanted == is_input
             idle_count = np.count_nonzero(is_idle)
             if idle_count < is_idle.size:
-                inserted, deleted = is_wanted & ~is_input, is_input & ~is_wanted
+                inserted, deleted = is_wanted & ~is_input, ~is_wanted & is_input
                 changes[name] = RelationChange(_pick(columns, inserted), _pick(columns, deleted))
             if idle_count:
                 idle = _pick(columns, is_wanted & is_idle), _pick(columns, is_idle & ~is_wanted)

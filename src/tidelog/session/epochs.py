@@ -242,10 +242,20 @@ class Epochs:
                 self._handle.engine.export_state(), program, fingerprint(program, kind), kept
             )
 
-    def close(self) -> None:
-        """Release the store and all facts; only the program and its text can be asked for."""
+    @property
+    def has_store(self) -> bool:
+        """Say whether epochs are written to a store."""
+        return self._store is not None
+
+    def leave_store(self) -> None:
+        """Release the store and go on without one."""
         if self._store is not None:
             self._store.close()
+            self._store = None
+
+    def close(self) -> None:
+        """Release the store and all facts; only the program and its text can be asked for."""
+        self.leave_store()
         # Partners on Spark stay until they are told to go.
         close = getattr(self._handle.engine, "close", None)
         if close is not None:

@@ -418,9 +418,15 @@ class Session(EpochReader):
         """Write the whole state to the store, so that opening it again replays no epoch."""
         with self._epochs.lock:
             self._check_open()
-            if self._epochs.request.options.store is None:
+            if not self._epochs.has_store:
                 raise TidelogError([mistakes.NO_STORE])
             self._epochs.save()
+
+    def leave_store(self) -> None:
+        """Close the store and go on in memory: epochs from here on are not written."""
+        with self._epochs.lock:
+            self._check_open()
+            self._epochs.leave_store()
 
     def close(self) -> None:
         """Release all facts; only the program and the statistics are available afterwards."""
