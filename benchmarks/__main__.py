@@ -14,6 +14,7 @@ python -m benchmarks faults --data DIR --json out.json
 python -m benchmarks trees
 python -m benchmarks agreement --lines 250000
 python -m benchmarks history --repo FOLDER
+python -m benchmarks large --lines 1000000 --folder FOLDER
 python -m benchmarks editor --lines 50000 --edits 1000
 python -m benchmarks review --commits 300
 python -m benchmarks past --data DIR
@@ -45,6 +46,7 @@ from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
 from benchmarks.history.command import add_arguments as add_history_arguments
 from benchmarks.history.command import run_history
+from benchmarks.history.large import add_large_arguments, run_large
 from benchmarks.joins.command import add_arguments as add_join_arguments
 from benchmarks.joins.command import run_joins
 from benchmarks.past import add_arguments as add_past_arguments
@@ -77,6 +79,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "agreement": run_agreement,
     "epochs": run_epochs,
     "history": run_history,
+    "large": run_large,
     "joins": run_joins,
     "past": run_past,
     "proofs": run_proofs,
@@ -229,6 +232,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_tree_arguments(commands.add_parser("trees", help="measure the comparison of trees"))
     add_history_arguments(commands.add_parser("history", help="measure analyses that follow commits"))
+    add_large_arguments(commands.add_parser("large", help="measure an analysis that is saved and reopened"))
     add_review_arguments(commands.add_parser("review", help="measure reviews of commits"))
     add_editor_arguments(commands.add_parser("editor", help="measure edits through the language server"))
     add_pipeline_arguments(commands.add_parser("pipeline", help="measure jobs from sources to tables"))
