@@ -17,7 +17,7 @@ _PART_WITHOUT_INDEXES = 0.25
 _LEFT_UNDONE = 2.0
 # Recomputes in place of an update that is expected to cost too much, before one is tried all the same:
 # the data may have changed. Each failure makes them more. Changes of few rows differ most in what they
-# cost, so that for them one failure says little.
+# cost, so that for them one failure says nothing about the next.
 _PATIENCE = 16
 _MORE_PATIENCE = 4
 _FEW_ROWS = 32
@@ -92,7 +92,11 @@ class Learned:
 
     def has_waited(self, rows: int) -> bool:
         """Say whether updates were refused so often that one of so many rows is tried all the same."""
-        return self.refusals >= (self.patience // _PATIENCE if rows <= _FEW_ROWS else self.patience)
+        if rows > _FEW_ROWS:
+            return self.refusals >= self.patience
+        # One as long as no update failed; none after the first failure, three after two, fifteen after three.
+        has_failed = self.patience > _PATIENCE
+        return self.refusals >= (self.patience // (_PATIENCE * _MORE_PATIENCE) - 1 if has_failed else 1)
 
     def learn(self, rows: int, work: int, seconds: float = 0.0, *, is_growing: bool = False) -> None:
         """Remember what an update cost, with a bias toward the cheaper ones.
