@@ -50,10 +50,12 @@ def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
     matched = np.flatnonzero(kept_new)
     kept_old[partners[matched]] = True
     before, after = _Writer(old, kept_old), _Writer(new, kept_new)
-    stays = before.hanging[:, partners[matched]] == after.hanging[:, matched]
-    same = stays.all(axis=0)
+    lived = partners[matched]
+    same = np.ones(matched.size, dtype=np.bool_)
+    for was, becomes in zip(before.hanging, after.hanging, strict=True):
+        same &= was[lived] == becomes[matched]
     old_moves = np.ones(old.nodes.count, dtype=np.bool_)
-    old_moves[partners[matched[same]]] = False
+    old_moves[lived[same]] = False
     new_moves = np.ones(new.nodes.count, dtype=np.bool_)
     new_moves[matched[same]] = False
     detached, attached = before.hung(old_moves)[::-1], after.hung(new_moves)
@@ -86,17 +88,15 @@ class _Writer:
         self._is_single = _single_links(version.schema, version.nodes)
         self.hanging = self._hanging()
 
-    def _hanging(self) -> Int64s:
+    def _hanging(self) -> tuple[Int64s, Int64s, Int64s]:
         """Return how each node hangs: by which link, on which node or sibling, under which parent."""
         nodes, ids = self.nodes, self._ids
-        holders = np.where(self._previous == NONE, nodes.parents, self._previous)
         by_next = self._previous != NONE
-        return np.stack(
-            [
-                np.where(by_next, NONE - 1, nodes.links),
-                np.where(holders == NONE, ROOT_HOLDER, ids[holders]),
-                np.where(nodes.parents == NONE, ROOT_HOLDER, ids[nodes.parents]),
-            ]
+        holders = np.where(by_next, self._previous, nodes.parents)
+        return (
+            np.where(by_next, NONE - 1, nodes.links),
+            np.where(holders == NONE, ROOT_HOLDER, ids[holders]),
+            np.where(nodes.parents == NONE, ROOT_HOLDER, ids[nodes.parents]),
         )
 
     def hung(self, moves: Bools) -> Int64s:
