@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 EngineName = Literal["local", "reference", "spark", "cuda"]
 Evaluate = Literal["all", "magic", "on-demand"]
+Switch = Literal["work", "clock"]
 
 # The parameters of `OpenOptions`, for functions that take them by name.
 Named = ParamSpec("Named")
@@ -53,6 +54,8 @@ class OpenOptions:
     `"on-demand"` when a question needs them; `"magic"` on demand only for relations declared `magic`.
     `strategy`: how epochs are applied.
     `max_update_share`: the share of a recompute's cost that an update may take before it is abandoned.
+    `switch`: what decides that an update takes too long: `"work"` counts derivations, stratum by stratum,
+    under `auto`; `"clock"` abandons an epoch that takes longer than that share of the last evaluation.
     `store`: a folder that keeps the program and its state. If it already holds a store, the session continues
     from there: the program may be left out, and `facts` are not read again.
     `keep_epochs`: how many epochs `db.history`, `db.at` and `db.diff` know, in a store too; by default the
@@ -86,6 +89,7 @@ class OpenOptions:
     evaluate: Evaluate = "all"
     strategy: str = "auto"
     max_update_share: float = 0.2
+    switch: Switch = "work"
     store: Path | str | None = None
     keep_epochs: int | None = None
     read_only: bool = False
@@ -124,7 +128,8 @@ class OpenOptions:
     @property
     def maintenance(self) -> MaintenanceSettings:
         """Return how epochs are applied."""
-        return choose_strategy(MaintenanceSettings(), self.strategy, self.max_update_share, self.engine)
+        share, engine = self.max_update_share, self.engine
+        return choose_strategy(MaintenanceSettings(), self.strategy, share, engine, self.switch)
 
     @property
     def include_folders(self) -> tuple[Path, ...]:

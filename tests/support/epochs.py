@@ -129,13 +129,14 @@ class Maintained:
         *,
         strategy: Strategy = Strategy.UPDATE,
         switch: float = 0.2,
+        by_clock: bool = False,
     ) -> Difference:
         """Apply the net effect of a transaction and return what the engine says it changed.
 
         A fact both deleted and inserted is there afterwards.
         """
         after, changes = self._net(self.program, insert, delete)
-        result = self.engine.apply(changes, MaintenanceSettings(strategy, switch), SilentObserver())
+        result = self.engine.apply(changes, MaintenanceSettings(strategy, switch, by_clock), SilentObserver())
         self.inputs = after
         return self._difference(result)
 

@@ -37,6 +37,13 @@ class EvaluateChoice(StrEnum):
     ON_DEMAND = "on-demand"
 
 
+class SwitchChoice(StrEnum):
+    """What decides that an update takes too long."""
+
+    WORK = "work"
+    CLOCK = "clock"
+
+
 class SessionEngineChoice(StrEnum):
     """The engines of commands that work on a session; Spark's runs programs, and sessions in Python."""
 
@@ -114,6 +121,9 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
             "--max-update-share", metavar="F", help="The share of a recompute's cost that an update may take."
         ),
     ] = 0.2,
+    switch: Annotated[
+        SwitchChoice, typer.Option("--switch", help="What decides that an update takes too long.")
+    ] = SwitchChoice.WORK,
     keep_epochs: Annotated[
         int | None,
         typer.Option("--keep-epochs", min=1, metavar="N", help="How many old epochs can be read."),
@@ -140,6 +150,7 @@ def _options(  # noqa: PLR0913 - one parameter per option of the command line
         evaluate=evaluate.value,
         strategy=strategy,
         max_update_share=max_update_share,
+        switch=switch.value,
         store=store,
         keep_epochs=keep_epochs,
     )
@@ -153,7 +164,7 @@ READING: Final = ("fact_dir", "functions", *_LIBRARIES, "include", "macro")
 READING_TREES: Final = tuple(name for name in READING if name != "library")
 _RUNNING: Final = ("fact_dir", "jobs", "engine", "memory_limit", "iteration_limit", *READING[1:])
 # How epochs are applied; auto chooses for each stratum.
-EPOCHS: Final = ("evaluate", "strategy", "max_update_share", "keep_epochs")
+EPOCHS: Final = ("evaluate", "strategy", "max_update_share", "switch", "keep_epochs")
 
 
 def takes_options(

@@ -25,6 +25,8 @@ class Strategy(Enum):
     DRED_COUNTERS = "dred-counters"
     BACKWARD_FORWARD = "backward-forward"
     TRACE = "trace"
+    ELASTIC_LAZY = "elastic-lazy"
+    ELASTIC_EAGER = "elastic-eager"
     RECOMPUTE = "recompute"
 
 
@@ -89,11 +91,13 @@ class MaintenanceSettings:
     """What a user may choose about an epoch.
 
     `switch` is the share of a stratum's recompute that an update may cost before it is given up for
-    a recompute.
+    a recompute. With `by_clock` it is the share of the time of an evaluation that the update of all strata
+    may take.
     """
 
     strategy: Strategy = Strategy.AUTO
     switch: float = 0.2
+    by_clock: bool = False
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,6 @@
 """How epochs are applied, as the user chose."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -14,12 +15,17 @@ _POSSIBLE: Final = {
     "spark": frozenset({Strategy.AUTO, Strategy.UPDATE, Strategy.RECOMPUTE}),
 }
 
+# How an update is found to take too long: by its work, stratum by stratum, or by the clock.
+SWITCHES: Final = ("work", "clock")
+_WITHOUT_CLOCK: Final = frozenset({"reference", "spark"})
+
 
 def choose_strategy(
     settings: MaintenanceSettings,
     strategy: str | Strategy | None,
     max_update_share: float | None = None,
     engine: str = "local",
+    switch: str | None = None,
 ) -> MaintenanceSettings:
     """Return the settings with what a user chose; None leaves what was there.
 
@@ -54,6 +60,9 @@ def choose_strategy(
                     hint="give a number such as 0.2; 0 always recomputes",
                 )
             )
+    if switch is not None:
+        found += _check_switch(switch, engine)
+        settings = replace(settings, by_clock=switch == "clock")
     possible = _POSSIBLE.get(engine, frozenset(Strategy))
     if settings.strategy not in possible:
         possible_names = ", ".join(each.value for each in Strategy if each in possible)
@@ -63,6 +72,13 @@ def choose_strategy(
         found.append(no_effect("max_update_share", "the engine `reference` always starts over"))
     raise_if_any(found)
     return settings
+
+
+def _check_switch(switch: str, engine: str) -> Iterator[Diagnostic]:
+    if switch not in SWITCHES:
+        yield bad_argument("switch", switch, f"one of {', '.join(SWITCHES)}")
+    if switch == "clock" and engine in _WITHOUT_CLOCK:
+        yield no_effect("switch", f"the engine `{engine}` does not watch the clock")
 
 
 def check_rule_strategy(strategy: Strategy, engine: str) -> None:

@@ -21,6 +21,7 @@ from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 
 UNTOUCHED: Final = "nothing it reads changed"
 NO_RULES_REASON: Final = "it has no rules"
+ASKED_FOR: Final = "recomputing was asked for"
 NO_LIMIT: Final = Budget()
 
 
@@ -82,9 +83,11 @@ def decide(now: Situation, settings: MaintenanceSettings) -> Decision:
     if not now.has_rules:
         return update_without_rules()
     if settings.strategy is Strategy.RECOMPUTE:
-        return recompute("recomputing was asked for")
+        return recompute(ASKED_FOR)
     update = describe_update(now.rows, settings.strategy, is_growing=now.is_growing)
-    return update if settings.strategy is not Strategy.AUTO else _decide_by_cost(now, settings.switch, update)
+    if settings.by_clock or settings.strategy is not Strategy.AUTO:
+        return update
+    return _decide_by_cost(now, settings.switch, update)
 
 
 def describe_update(rows: int, strategy: Strategy, *, is_growing: bool) -> Decision:
@@ -120,7 +123,7 @@ def decide_rules(rules: RuleChange | None, learned: Learned, settings: Maintenan
     if rules is None or settings.strategy is Strategy.RECOMPUTE:
         return recompute("its rules changed")
     budget = NO_LIMIT
-    if settings.strategy is Strategy.AUTO:
+    if settings.strategy is Strategy.AUTO and not settings.by_clock:
         budget = learned.budget(settings.switch, learned.recompute_work)
     return Decision(Action.UPDATED, Strategy.UPDATE, str(rules), budget=budget, rules=rules)
 

@@ -206,14 +206,14 @@ class LocalMaintainedEngine(LocalEngine):
             try:
                 found, reports = self._maintainer.run(inputs, settings)
             except NeedsWideCodes:
-                self._go_back()
+                self.go_back()
                 self._widen()
                 inputs = {name: self.inputs.numbers(name, change) for name, change in changes.items()}
                 found, reports = self._maintainer.run(inputs, settings)
             yield self._result(found, reports)
         finally:
             self._is_looked_at = False
-            self._go_back()
+            self.go_back()
 
     def make_room(self, codes: Sequence[Codes]) -> None:
         """Make room for these codes; row numbers and tables taken before may be stale afterwards."""
@@ -242,7 +242,7 @@ class LocalMaintainedEngine(LocalEngine):
             self._is_trial = False
         raise AssertionError("a trial ends before its epoch is committed")
 
-    def _go_back(self) -> None:
+    def go_back(self) -> None:
         """Undo an epoch that was not committed."""
         self._recomputed.undo()
         self._maintainer.undo()
@@ -267,7 +267,7 @@ class LocalMaintainedEngine(LocalEngine):
             if self._is_trial:
                 raise _TrialEndedError(result)  # noqa: TRY301 - undone as a failure is
         except BaseException:
-            self._go_back()
+            self.go_back()
             raise
         self._maintainer.commit()
         self._recomputed.commit()
@@ -341,10 +341,20 @@ class LocalMaintainedEngine(LocalEngine):
 
     def check_level(self, stratum: Stratum, level: int) -> None:
         """Raise if an update takes more iterations or more memory than the user allows."""
+        self.check_time()
         iterations = iterations_to(level, stratum) if level else 0
         check_convergence(iterations, stratum, self._program, self._settings, 0)
         if level % _LEVELS_PER_MEMORY_CHECK == 0:
             self._check_memory()
+
+    @property
+    def allowed_time(self) -> str:
+        """Return what the clock allows the update of this epoch, in words."""
+        return str(self._maintainer.deadline)
+
+    def check_time(self) -> None:
+        """Raise `OutOfTime` if the update of an epoch takes longer than the clock allows."""
+        self._maintainer.deadline.check()
 
     def _widen(self) -> None:
         self._state.widen()

@@ -7,7 +7,7 @@ every stratum reaches the new epoch or the whole epoch is undone.
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +15,9 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.by_row.layout import ASKS, CALLER, FORCED, KERNEL, OVER_BUDGET
+from tidelog.maintain.clock import NO_DEADLINE, OutOfTime, deadline_after
 from tidelog.maintain.decide import (
+    ASKED_FOR,
     NO_RULES_REASON,
     UNTOUCHED,
     Decision,
@@ -54,10 +56,12 @@ class Maintainer:
         self._strata = keep_strata(self.program, self.engine, self.marks_of, self.learned)
         self._is_plain = np.array([isinstance(kept, PlainStratum) for kept in self._strata], np.bool_)
         self._has_rules = np.array([bool(kept.rules) for kept in self._strata], np.bool_)
-        self._handlers: dict[Strategy, Int64s] = {}
+        self._handlers: dict[tuple[Strategy, bool], Int64s] = {}
         self._untouched: dict[Strategy, list[StratumReport]] = {}
         # Strata with a trace, and those that the kernel did not advance in this epoch.
         self._traced: set[int] = set()
+        # What the update of an epoch that goes by the clock may take.
+        self.deadline = NO_DEADLINE
         self._advanced: list[KeptStratum] = []
         self.small = SmallEpochs(self._strata, self.engine, self.marks_of)
 
@@ -71,6 +75,28 @@ class Maintainer:
 
         `rewritten` has the strata, by number, whose rules changed; one with None is recomputed.
         """
+        if not settings.by_clock or settings.strategy is Strategy.RECOMPUTE:
+            return self._run(inputs, settings, rewritten)
+        self.deadline = deadline = deadline_after(settings.switch, self.learned)
+        try:
+            return self._run(inputs, settings, rewritten)
+        except OutOfTime:
+            reason = f"the update was given up after {deadline.watch.seconds:.3f} s; {deadline}"
+        finally:
+            self.deadline = NO_DEADLINE
+        self.engine.go_back()
+        again = replace(settings, strategy=Strategy.RECOMPUTE)
+        found, reports = self._run(inputs, again, dict.fromkeys(rewritten))
+        return found, tuple(
+            replace(each, reason=reason) if each.reason == ASKED_FOR else each for each in reports
+        )
+
+    def _run(
+        self,
+        inputs: Mapping[str, RowDelta],
+        settings: MaintenanceSettings,
+        rewritten: Mapping[int, RuleChange | None],
+    ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         epoch = _Epoch(inputs, settings, rewritten, self._reports(settings.strategy))
         self._begin(epoch)
         number, is_decided = 0, False
@@ -155,6 +181,7 @@ class Maintainer:
             spent = self.small.work(number)
             kept.learned.learn_failure(rows, spent, is_growing=decision.is_growing)
             decision = give_up(decision, spent)
+        self.deadline.check()
         self._advanced.append(kept)
         outcome = kept.advance(own, earlier, decision)
         (self._traced.add if kept.has_trace else self._traced.discard)(number)
@@ -173,11 +200,13 @@ class Maintainer:
         """Tell the kernel what changes, and what it may do to which strata without asking."""
         settings, rewritten = epoch.settings, epoch.rewritten
         is_auto = settings.strategy is Strategy.AUTO
-        handlers = self._handlers.get(settings.strategy)
+        how = settings.strategy, settings.by_clock
+        handlers = self._handlers.get(how)
         if handlers is None:
-            is_asked = is_auto or settings.strategy is Strategy.UPDATE
+            # The kernel has no clock.
+            is_asked = (is_auto or settings.strategy is Strategy.UPDATE) and not settings.by_clock
             handlers = np.where(self._is_plain & (is_asked | ~self._has_rules), KERNEL, CALLER)
-            self._handlers[settings.strategy] = handlers
+            self._handlers[how] = handlers
         if self._traced or rewritten:
             handlers = handlers.copy()
             handlers[list(self._traced)] = CALLER

@@ -31,6 +31,8 @@ class Learned:
     recompute_work: int = 0
     # Whether it has the indexes that following a change needs; a recompute starts without them.
     is_indexed: bool = False
+    # How long the last evaluation or recompute took; 0 if none was measured.
+    recompute_seconds: float = 0.0
     recompute_price: Price = UNKNOWN
     update_price: Price = UNKNOWN
     # What the last updates cost per changed row, whatever their size.
@@ -52,7 +54,7 @@ class Learned:
     @classmethod
     def from_evaluation(cls, work: int, seconds: float) -> "Learned":
         """Return what is known of a stratum that was evaluated."""
-        return cls(work, recompute_price=Price().after(work, seconds))
+        return cls(work, recompute_seconds=seconds, recompute_price=Price().after(work, seconds))
 
     def for_rules(self, *, is_same: bool) -> "Learned":
         """Return what is known of the stratum in another program, with the same rules or others."""
@@ -141,6 +143,7 @@ class Learned:
             kept = [(rows, was) for rows, was in self._shrunk if (rows > deleted) == (was < share)]
             self._shrunk = sorted([*kept, (deleted, share)])[-_POINTS:]
         self.recompute_work = work
+        self.recompute_seconds = seconds
         self.recompute_price = self.recompute_price.after(work, seconds)
         self._set_unit()
         self.is_indexed = False

@@ -33,6 +33,7 @@ from tidelog.maintain.rule_change import NO_RULE_CHANGE
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
 from tidelog.maintain.strategies.counting import CountingHeads, IterationCounts, count_iterations
 from tidelog.maintain.strategies.dred import DredCounterHeads, DredHeads
+from tidelog.maintain.strategies.elastic import ElasticUpdate
 from tidelog.maintain.strategies.traced import TracedSweeps
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.trace import TraceKeeper
@@ -58,6 +59,7 @@ _HEADS = {
     Strategy.DRED_COUNTERS: DredCounterHeads,
     Strategy.BACKWARD_FORWARD: BackwardForwardHeads,
 }
+_ELASTIC = {Strategy.ELASTIC_LAZY, Strategy.ELASTIC_EAGER}
 # A trace is for small changes: it costs most where much of a join changes.
 _LARGEST_TRACED_SHARE = 0.03
 
@@ -111,10 +113,16 @@ class KeptStratum:
             self.learned.refusals += 1
         if not decision.is_update or not self.rules:
             return decision
+        if settings.by_clock:
+            decision = replace(decision, reason=f"{decision.reason}; {self.engine.allowed_time}")
         if settings.strategy is Strategy.TRACE:
             strategy = Strategy.TRACE if self.trace.applies() else Strategy.UPDATE
             return replace(decision, strategy=strategy, reason=f"{decision.reason}: {self.trace.explain()}")
-        if settings.strategy is Strategy.AUTO and now.share <= _LARGEST_TRACED_SHARE:
+        if (
+            settings.strategy is Strategy.AUTO
+            and not settings.by_clock
+            and now.share <= _LARGEST_TRACED_SHARE
+        ):
             advice = self.trace.advise(now.rows, decision.predicted, self.learned.recompute_work)
             if advice is not None:
                 return replace(decision, strategy=Strategy.TRACE, reason=f"{decision.reason}; {advice}")
@@ -251,13 +259,24 @@ class PlainStratum(KeptStratum):
         meter = WorkMeter(self.engine.derivations, decision.budget, steps)
         check_level = partial(self.engine.check_level, self.stratum)
         kept = decision.rules.kept(self.rules)
-        heads = self._heads(decision.strategy, (judge, meter, check_level, kept), dense)
-        parts = (self.rules, judge, self.engine.derivations, heads, decision.rules)
-        self.engine.derivations.share_indexes(self.rules)
-        sweeps = Sweeps(*parts) if traces is None else TracedSweeps(*parts, traces=traces)
+        derivations = self.engine.derivations
+        update: ElasticUpdate | Sweeps
+        if decision.strategy in _ELASTIC:
+            is_eager = decision.strategy is Strategy.ELASTIC_EAGER
+            update = ElasticUpdate(self.rules, judge, derivations, meter, check_level, is_eager)
+        else:
+            heads = self._heads(decision.strategy, (judge, meter, check_level, kept), dense)
+            parts = (self.rules, judge, derivations, heads, decision.rules)
+            derivations.share_indexes(self.rules)
+            update = Sweeps(*parts) if traces is None else TracedSweeps(*parts, traces=traces)
+
+        def check() -> None:
+            meter.check()
+            self.engine.check_time()
+
         try:
-            with self.engine.derivations.watched(meter.check):
-                changes = sweeps.run(own)
+            with derivations.watched(check):
+                changes = update.run(own)
         except OverBudget:
             work, seconds = meter.work, meter.seconds
             rows = changed_rows(own, earlier)

@@ -201,5 +201,6 @@ JOB_OPTIONS: Final = (
     "iteration_limit",
     "strategy",
     "max_update_share",
+    "switch",
     "library_bits",
 )
