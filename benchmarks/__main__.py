@@ -6,6 +6,7 @@ python -m benchmarks picture out.json out.png
 python -m benchmarks results out.json > benchmarks/RESULTS.md
 python -m benchmarks generate rdfs_lubm1 FOLDER
 python -m benchmarks epochs cspa100k --data DIR --json out.json --pictures FOLDER
+python -m benchmarks elastic cspa100k --data DIR --json out.json --results benchmarks/RESULTS.md
 python -m benchmarks joins --json joins.json --pictures FOLDER
 python -m benchmarks scale --largest 1e8 --json scale.json --pictures FOLDER
 python -m benchmarks threads galen cspa100k tc_grid150 --data DIR
@@ -41,6 +42,8 @@ from benchmarks.demand import run_demand
 from benchmarks.editor.command import add_arguments as add_editor_arguments
 from benchmarks.editor.command import run_editor
 from benchmarks.editor.review import add_review_arguments, run_reviews
+from benchmarks.elastic.command import add_arguments as add_elastic_arguments
+from benchmarks.elastic.command import run_elastic
 from benchmarks.epochs.command import add_arguments, run_epochs
 from benchmarks.faults.command import add_arguments as add_fault_arguments
 from benchmarks.faults.command import run_faults
@@ -76,6 +79,7 @@ _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
     "aggregates": run_aggregates,
     "demand": run_demand,
     "editor": run_editor,
+    "elastic": run_elastic,
     "agreement": run_agreement,
     "epochs": run_epochs,
     "history": run_history,
@@ -220,6 +224,7 @@ def _parser() -> argparse.ArgumentParser:
     make.add_argument("name", choices=[w.name for w in WORKLOADS if isinstance(w.facts, Generated)])
     make.add_argument("folder", type=Path)
     add_arguments(commands.add_parser("epochs", help="measure what changes of the facts cost"))
+    add_elastic_arguments(commands.add_parser("elastic", help="draw the elastic study for all strategies"))
     add_thread_arguments(commands.add_parser("threads", help="measure threads, and what they cannot share"))
     add_scale_arguments(commands.add_parser("scale", help="measure time and memory against facts"))
     add_demand_arguments(commands.add_parser("demand", help="measure a question against the closure"))

@@ -93,6 +93,7 @@ WORKLOADS: Final = (
     Workload(
         "deep", "deep.dl", _line(1_000_000), "a path of a million arcs, one a time", {"reached": 1_000_001}
     ),
+    Workload("tc_grid10", "tc.dl", _grid(10), "transitive closure, grid of 11 x 11", {"tc": 4_235}),
     Workload("tc_grid50", "tc.dl", _grid(50), "transitive closure, grid of 51 x 51", {"tc": 1_755_675}),
     Workload("tc_grid100", "tc.dl", _grid(100), "transitive closure, grid of 101 x 101", {"tc": 26_522_600}),
     Workload(

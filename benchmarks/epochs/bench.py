@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.epochs.record import Epoch, EpochKey, Stopwatch, Taken, apply_epoch
 from benchmarks.epochs.subject import FactSet, Subject, deletion, insertion
-from tidelog.engine.epoch import Strategy
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.protocol import SilentObserver
 from tidelog.maintain import LocalMaintainedEngine
 
@@ -69,23 +69,21 @@ class Bench:
         size = sum(map(len, facts.values()))
         for direction, change in (("delete", deletion(facts)), ("insert", insertion(facts))):
             key = EpochKey(self.subject.name, experiment, size, direction, seed)
-            yield apply_epoch(self.engine, change, strategy, key)
+            yield apply_epoch(self.engine, change, MaintenanceSettings(strategy), key)
 
-    def evaluate_without(self, facts: FactSet) -> Taken:
-        """Return what evaluating the inputs without these facts takes, from nothing and plainly."""
-        left = {}
-        for name, rows in self.subject.inputs.items():
-            deleted = facts.get(name)
-            if deleted is None:
-                left[name] = rows
-                continue
-            both = np.concatenate([rows, deleted])
-            distinct, counts = np.unique(both, axis=0, return_counts=True)
-            left[name] = distinct[counts == 1]
-        subject = Subject(
-            self.subject.name, self.subject.program, self.subject.codec, left, self.subject.jobs
-        )
-        return evaluate_plainly(subject)
+
+def evaluate_without(subject: Subject, facts: FactSet) -> Taken:
+    """Return what evaluating the inputs without these facts takes, from nothing and plainly."""
+    left = {}
+    for name, rows in subject.inputs.items():
+        deleted = facts.get(name)
+        if deleted is None:
+            left[name] = rows
+            continue
+        both = np.concatenate([rows, deleted])
+        distinct, counts = np.unique(both, axis=0, return_counts=True)
+        left[name] = distinct[counts == 1]
+    return evaluate_plainly(replace(subject, inputs=left))
 
 
 def prepare(subject: Subject, seed: int = 1) -> Bench:

@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 # whose memory they measure, and a process is charged with its parent's until it runs.
 
 _EXPERIMENTS: Final = ("small", "one", "growth", "sized", "elastic", "memory")
-_STRATEGIES: Final = ("auto", "update", "counting", "dred", "dred-counters", "backward-forward", "recompute")
+_STRATEGIES: Final = (
+    "auto", "update", "counting", "dred", "dred-counters", "backward-forward", "elastic-lazy",
+    "elastic-eager", "recompute",
+)  # fmt: skip
 _DEFAULT: Final = ("small", "growth", "elastic")
 # How many facts the small changes of a workload have; the others change ten.
 _SIZES: Final = {"crdt": (10, 40, 100), "crdt_linear": (10, 40, 100), "crdt_jumps": (10, 40, 100)}

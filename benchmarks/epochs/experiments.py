@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
-from benchmarks.epochs.bench import Bench
+from benchmarks.epochs.bench import Bench, evaluate_without
 from benchmarks.epochs.record import Epoch, EpochKey, apply_epoch
-from benchmarks.epochs.subject import FactSet, deletion, insertion
-from tidelog.engine.epoch import Strategy
+from benchmarks.epochs.subject import FactSet, Subject, deletion, insertion
+from tidelog.engine.epoch import MaintenanceSettings, Strategy
 
 # A strategy that took this many times a plain evaluation is not tried on larger changes.
 _GIVE_UP_FACTOR: Final = 3.0
@@ -97,18 +97,9 @@ def elastic(bench: Bench, plan: Plan) -> Iterator[Epoch]:
     it again. `batch` evaluates every epoch's inputs from nothing: twice in fact, with all facts and
     without the large share, since the few facts of a small change make no difference.
     """
-    random = bench.random("elastic")
+    large, changes = thirteen_epochs(bench.subject, bench.random("elastic"), plan)
     inputs = bench.subject.input_size
-    large = bench.subject.sample(max(1, int(inputs * plan.large)), random)
-    small_sets = [_outside(bench, large, plan.small, random) for _ in range(5)]
-    changes: list[tuple[str, FactSet]] = []
-    for facts in small_sets[:3]:
-        changes += [("delete", facts), ("insert", facts)]
-    changes.append(("delete", large))
-    for facts in small_sets[3:]:
-        changes += [("delete", facts), ("insert", facts)]
-    changes.append(("insert", large))
-    without = bench.evaluate_without(large)
+    without = evaluate_without(bench.subject, large)
     for strategy in bench.in_turn(plan.strategies):
         first = bench.baseline.bootstrap
         base = Epoch(
@@ -120,7 +111,7 @@ def elastic(bench: Bench, plan: Plan) -> Iterator[Epoch]:
             change = deletion(facts) if direction == "delete" else insertion(facts)
             size = sum(map(len, facts.values()))
             key = EpochKey(bench.subject.name, "elastic", size, direction, number)
-            yield apply_epoch(bench.engine, change, strategy, key)
+            yield apply_epoch(bench.engine, change, MaintenanceSettings(strategy), key)
     for number in range(13):
         taken = without if 7 <= number <= 11 else bench.baseline.batch
         yield Epoch(
@@ -138,15 +129,31 @@ def elastic(bench: Bench, plan: Plan) -> Iterator[Epoch]:
         )
 
 
-def _outside(bench: Bench, large: FactSet, size: int, random: np.random.Generator) -> FactSet:
+def thirteen_epochs(
+    subject: Subject, random: np.random.Generator, plan: Plan
+) -> tuple[FactSet, list[tuple[str, FactSet]]]:
+    """Return the facts of the large change, and the twelve changes after the evaluation in their order."""
+    large = subject.sample(max(1, int(subject.input_size * plan.large)), random)
+    small_sets = [_outside(subject, large, plan.small, random) for _ in range(5)]
+    changes: list[tuple[str, FactSet]] = []
+    for facts in small_sets[:3]:
+        changes += [("delete", facts), ("insert", facts)]
+    changes.append(("delete", large))
+    for facts in small_sets[3:]:
+        changes += [("delete", facts), ("insert", facts)]
+    changes.append(("insert", large))
+    return large, changes
+
+
+def _outside(subject: Subject, large: FactSet, size: int, random: np.random.Generator) -> FactSet:
     """Return random input facts that are not in the large share, so that both can be deleted."""
     taken = {(name, *row) for name, rows in large.items() for row in rows.tolist()}
     while True:
-        facts = bench.subject.sample(min(4 * size, bench.subject.input_size), random)
+        facts = subject.sample(min(4 * size, subject.input_size), random)
         left = [
             (name, row) for name, rows in facts.items() for row in rows.tolist() if (name, *row) not in taken
         ]
-        if len(left) >= min(size, bench.subject.input_size - len(taken)):
+        if len(left) >= min(size, subject.input_size - len(taken)):
             return _by_relation([left[place] for place in random.permutation(len(left))[:size]])
 
 

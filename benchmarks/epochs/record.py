@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from tidelog.engine.epoch import Action, EpochResult, MaintenanceSettings, RelationChange, Strategy
+from tidelog.engine.epoch import Action, EpochResult, MaintenanceSettings, RelationChange
 from tidelog.engine.protocol import SilentObserver
 from tidelog.maintain import LocalMaintainedEngine
 
@@ -62,17 +62,19 @@ class EpochKey:
 
 
 def apply_epoch(
-    engine: LocalMaintainedEngine, changes: Mapping[str, RelationChange], strategy: Strategy, key: EpochKey
+    engine: LocalMaintainedEngine,
+    changes: Mapping[str, RelationChange],
+    settings: MaintenanceSettings,
+    key: EpochKey,
 ) -> Epoch:
     """Apply one change and return what it took."""
-    settings = MaintenanceSettings(strategy=strategy)
     watch = Stopwatch()
     result = engine.apply(changes, settings, SilentObserver())
     taken = watch.stop()
     return Epoch(
         key.workload,
         key.experiment,
-        strategy.value,
+        settings.strategy.value,
         key.size,
         key.direction,
         taken.seconds,

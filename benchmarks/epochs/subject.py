@@ -2,7 +2,7 @@
 
 import gc
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -73,11 +73,15 @@ class Subject:
 
 def read_subject(workload: Workload, folder: Path, jobs: int = 1) -> Subject:
     """Return a workload's program and the facts its `.input` directives name."""
-    text = workload.path.read_text(encoding="utf-8")
-    built, _ = build_program(parse(Source(workload.path.name, text)))
+    return replace(read_program(workload.path, folder, jobs), name=workload.name)
+
+
+def read_program(path: Path, folder: Path, jobs: int = 1) -> Subject:
+    """Return a program, named for its file, and the facts its `.input` directives name."""
+    built, _ = build_program(parse(Source(path.name, path.read_text(encoding="utf-8"))))
     program = run_passes(built)
     codec = Codec(program.types)
-    return Subject(workload.name, program, codec, dict(_read_inputs(program, codec, folder)), jobs)
+    return Subject(path.stem, program, codec, dict(_read_inputs(program, codec, folder)), jobs)
 
 
 def _read_inputs(program: Program, codec: Codec, folder: Path) -> Iterator[tuple[str, Rows]]:

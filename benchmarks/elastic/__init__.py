@@ -1,0 +1,1 @@
+"""The figures of the study of elastic incrementalization, for every strategy."""
