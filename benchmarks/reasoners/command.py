@@ -1,32 +1,27 @@
 """`python -m benchmarks reasoners`: ways to materialize a program and follow its changes, side by side.
 
 python -m benchmarks reasoners --small
-python -m benchmarks reasoners --data DIR --json out.json --pictures FOLDER
+python -m benchmarks reasoners --subjects grid,LUBM --index hash,btree --data DIR --json out.json
+python -m benchmarks reasoners --read out.json other.json --results benchmarks/RESULTS.md
 """
 
 import argparse
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
+from typing import Final
 
 from benchmarks.data import default_cache, published_folder
 from benchmarks.machine import describe_machine
 from benchmarks.measure import FIND_US, measure
-from benchmarks.reasoners.table import REASONERS, Subject, subjects
+from benchmarks.reasoners.cell import Cell, draw, read_cells, section, table
+from benchmarks.reasoners.table import INDEX_KINDS, REASONERS, Reasoner, Subject, subjects
+from benchmarks.section import write_section
 
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """One reasoner on one subject: seconds of the processor by what was done, or why there are none."""
-
-    subject: str
-    reasoner: str
-    seconds: dict[str, float]
-    peak_bytes: int = 0
-    reason: str = ""
+_TITLE: Final = "Reasoners side by side"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,34 +32,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, default=Path(data) if data else None, help="folder of the data sets"
     )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for generated facts")
+    parser.add_argument("--subjects", default="", help="only those with one of these words: grid,galen")
+    parser.add_argument("--reasoners", default="", help="only those with one of these words: DRed,auto")
+    parser.add_argument(
+        "--index", type=_kinds, default=INDEX_KINDS, help=f"index structures: some of {','.join(INDEX_KINDS)}"
+    )
     parser.add_argument("--sizes", default="1,10,100", help="facts deleted and inserted at once")
     parser.add_argument(
         "--jobs", type=int, default=os.cpu_count() or 1, help="threads, where there are several"
     )
     parser.add_argument("--limit", type=float, default=60, help="seconds after which a reasoner is stopped")
     parser.add_argument("--json", type=Path, help="write the measurements here")
-    parser.add_argument("--pictures", type=Path, help="draw what was measured into this folder")
+    parser.add_argument("--read", type=Path, nargs="+", default=[], help="measurements to take in")
+    parser.add_argument("--results", type=Path, help="write tables into this page, and pictures beside it")
 
 
 def run_reasoners(options: argparse.Namespace) -> int:
     """Measure, print a table for each subject, and keep what was asked for; return the exit status."""
-    cells: list[Cell] = []
-    described = describe_machine()
-    print("; ".join(f"{key}: {value}" for key, value in described.items() if not isinstance(value, dict)))
-    for subject in subjects(is_small=options.small):
+    machine, cells = read_cells(options.read)
+    chosen = [] if options.read else subjects(is_small=options.small)
+    if chosen:
+        machine = describe_machine()
+    for subject in chosen:
+        if not _has_word(subject.name, options.subjects):
+            continue
         facts = _facts(subject, options)
         if facts is None:
             print(f"\n{subject.name}: skipped, its data set was not found; see benchmarks/README.md")
             continue
         found = list(_cells(subject, facts, options))
         cells += found
-        print(f"\n{table(found)}", flush=True)
-    if options.json is not None:
-        options.json.write_text(json.dumps([asdict(cell) for cell in cells], indent=1), encoding="utf-8")
-    if options.pictures is not None:
-        from benchmarks.reasoners.picture import draw  # noqa: PLC0415 - matplotlib only for pictures
-
-        draw(cells, options.pictures)
+        print(f"\n{table(found)}" if found else f"\n{subject.name}: no reasoner was chosen", flush=True)
+        if options.json is not None:
+            report = {"machine": machine, "cells": [asdict(cell) for cell in cells]}
+            options.json.parent.mkdir(parents=True, exist_ok=True)
+            options.json.write_text(json.dumps(report), encoding="utf-8")
+    if options.results is not None:
+        draw(cells, options.results.parent / "pictures")
+        write_section(options.results, _TITLE, section(machine, cells, "pictures/"))
     return 1 if any(cell.reason.startswith("failed") for cell in cells) else 0
 
 
@@ -79,55 +84,39 @@ def _facts(subject: Subject, options: argparse.Namespace) -> Path | None:
 
 
 def _cells(subject: Subject, facts: Path, options: argparse.Namespace) -> Iterator[Cell]:
-    sizes: dict[str, dict[str, int]] = {}
-    for number, reasoner in enumerate(REASONERS):
-        arguments = [
-            str(number),
-            str(subject.path),
-            str(facts),
-            subject.changed,
-            options.sizes,
-            str(options.jobs),
-        ]
-        command = [sys.executable, "-m", "benchmarks.reasoners.one", *arguments]
+    sizes: dict[str, int] | None = None
+    for reasoner in _chosen(options):
+        arguments = [reasoner.name, str(subject.path), str(facts), subject.changed, options.sizes]
+        command = [sys.executable, "-m", "benchmarks.reasoners.one", *arguments, str(options.jobs)]
         done = measure(command, timeout_seconds=options.limit, environment=FIND_US)
+        # A line is whole once it has ended: the process may have been stopped in the middle of one.
+        lines = [line for line in done.output.splitlines(keepends=True) if line.endswith("\n")]
+        reply = json.loads(lines[-1]) if lines else {"taken": {}, "found": {}}
+        sizes = sizes or reply["found"] or None
+        reason = reasoner.no_changes
         if done.is_timeout:
-            yield Cell(subject.name, reasoner.name, {}, reason=f"over {options.limit:g} s")
+            reason = f"over {options.limit:g} s"
         elif done.status:
-            message = (done.errors.strip().splitlines() or ["no message"])[-1]
-            yield Cell(subject.name, reasoner.name, {}, reason=f"failed: {message}")
-        else:
-            reply = json.loads(done.output.splitlines()[-1])
-            sizes[reasoner.name] = reply["found"]
-            first = next(iter(sizes.values()))
-            is_same = all(first[name] == size for name, size in reply["found"].items() if name in first)
-            reason = reasoner.no_changes if is_same else "failed: it has other sizes than the first"
-            yield Cell(subject.name, reasoner.name, reply["taken"], done.peak_bytes, reason)
+            reason = f"failed: {(done.errors.strip().splitlines() or ['no message'])[-1]}"
+        elif sizes and any(sizes.get(name, size) != size for name, size in reply["found"].items()):
+            reason = "failed: it has other sizes than the first"
+        yield Cell(subject.name, reasoner.name, reply["taken"], done.peak_bytes, reason)
 
 
-def table(cells: Sequence[Cell]) -> str:
-    """Return a Markdown table of the cells of one subject.
+def _chosen(options: argparse.Namespace) -> list[Reasoner]:
+    """Return the reasoners that were asked for: those without an index structure, and those with these."""
+    found = [each for each in REASONERS if not each.index or each.index in options.index]
+    return [each for each in found if _has_word(each.name, options.reasoners)]
 
-    COST is the seconds of evaluation as a multiple of the best reasoner with one thread.
-    """
-    threads = {each.name for each in REASONERS if each.is_parallel}
-    single = [
-        cell.seconds["evaluate"]
-        for cell in cells
-        if cell.reasoner not in threads and "evaluate" in cell.seconds
-    ]
-    columns = list(dict.fromkeys(name for cell in cells for name in cell.seconds if name != "evaluate"))
-    lines = [
-        f"| {cells[0].subject} | evaluate | COST | {' | '.join([*columns, 'MiB'])} |",
-        "|" + "---|" * (len(columns) + 4),
-    ]
-    for cell in cells:
-        if not cell.seconds:
-            lines.append(f"| {cell.reasoner} | " + " | ".join([cell.reason] * (len(columns) + 3)) + " |")
-            continue
-        seconds = cell.seconds["evaluate"]
-        shown = [f"{cell.seconds[name]:.4f}" if name in cell.seconds else cell.reason for name in columns]
-        peak = f"{cell.peak_bytes / 2**20:.0f}"
-        cost = f"{seconds / min(single):.2f}"
-        lines.append(f"| {cell.reasoner} | {seconds:.3f} | {cost} | {' | '.join([*shown, peak])} |")
-    return "\n".join(lines)
+
+def _has_word(name: str, words: str) -> bool:
+    return not words or any(word in name for word in words.split(","))
+
+
+def _kinds(text: str) -> tuple[str, ...]:
+    for kind in text.split(","):
+        if kind not in INDEX_KINDS:
+            raise argparse.ArgumentTypeError(
+                f"no index structure is called {kind}; there are {', '.join(INDEX_KINDS)}"
+            )
+    return tuple(text.split(","))

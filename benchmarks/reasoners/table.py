@@ -11,19 +11,33 @@ from benchmarks.workload import PROGRAMS
 
 @dataclass(frozen=True, slots=True)
 class Reasoner:
-    """An engine with a strategy; the engine `algebra` evaluates the program's relational algebra."""
+    """An engine with a strategy.
+
+    The engine `algebra` evaluates the program's relational algebra, and `substitution` is that of
+    `benchmarks.reasoners.substitution`, over an index structure.
+    """
 
     name: str
     engine: str
     strategy: str = "recompute"
     is_parallel: bool = False
+    index: str = ""
     # Why it follows no changes, if it follows none.
     no_changes: str = ""
 
 
+# The kinds of `benchmarks.reasoners.indexes`, which are not loaded here: the runner stays small.
+INDEX_KINDS: Final = ("hash", "sorted", "btree", "trie")
 REASONERS: Final = (
     Reasoner("naive substitution", "reference"),
     Reasoner("relational algebra", "algebra", no_changes="keeps no state"),
+    *(
+        Reasoner(f"substitution with DRed, {kind}", "substitution", "dred", index=kind)
+        for kind in INDEX_KINDS
+    ),
+    Reasoner(
+        "substitution with DRed, threads", "substitution", "dred", is_parallel=True, index=INDEX_KINDS[0]
+    ),
     Reasoner("semi-naive", "local"),
     Reasoner("semi-naive, threads", "local", is_parallel=True),
     Reasoner("sparse (update)", "local", "update"),
@@ -31,6 +45,8 @@ REASONERS: Final = (
     Reasoner("DRed", "local", "dred"),
     Reasoner("DRed with counters", "local", "dred-counters"),
     Reasoner("backward-forward", "local", "backward-forward"),
+    Reasoner("elastic, eager", "local", "elastic-eager"),
+    Reasoner("elastic, lazy", "local", "elastic-lazy"),
     Reasoner("auto", "local", "auto"),
 )
 
@@ -58,7 +74,7 @@ def subjects(*, is_small: bool) -> tuple[Subject, ...]:
     if is_small:
         return _generated(side=10, depth=5, universities=())
     return (
-        *_generated(side=30, depth=9, universities=(1, 2, 5, 10)),
+        *_generated(side=30, depth=7, universities=(1, 2, 5, 10)),
         Subject("cspa10k", "cspa.dl", "Assign"),
         Subject("galen", "galen.dl", "p"),
     )
