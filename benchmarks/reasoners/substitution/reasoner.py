@@ -21,8 +21,6 @@ from tidelog.program.walk_nodes import aggregates_in, counts
 from tidelog.values import Codec, Fact, NoValueError
 
 Facts = dict[str, set[Fact]]
-# Threads share a delta only if each gets at least so many facts of it.
-_SHARED = 64
 
 
 def reason_against(program: Program) -> str | None:
@@ -43,13 +41,24 @@ def reason_against(program: Program) -> str | None:
 
 
 class SubstitutionReasoner:
-    """The facts of a program, evaluated and then changed."""
+    """The facts of a program, evaluated and then changed.
 
-    def __init__(self, program: Program, codec: Codec, index: str = "hash", threads: int = 1) -> None:
+    Threads share a delta of which each gets at least `least_shared` facts.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        codec: Codec,
+        index: str = "hash",
+        threads: int = 1,
+        *,
+        least_shared: int = 64,
+    ) -> None:
         reason = reason_against(program)
         assert reason is None, reason
         arities = {name: relation.arity for name, relation in program.relations.items()}
-        self._program, self._threads = program, threads
+        self._program, self._threads, self._least_shared = program, threads, least_shared
         self.facts = IndexedFacts(arities, index)
         self._solvers = [Solver(program, self.facts, codec, {}) for _ in range(threads)]
         self._inputs: Facts = {name: set() for name in program.relations}
@@ -114,7 +123,7 @@ class SubstitutionReasoner:
         atom = body[0]
         assert isinstance(atom, Atom)
         listed = list(delta)
-        parts = min(self._threads, max(1, len(listed) // _SHARED))
+        parts = min(self._threads, max(1, len(listed) // self._least_shared))
         if parts == 1:
             return set(self._from_facts(0, rule, atom, listed, body[1:]))
         with ThreadPoolExecutor(parts) as pool:
