@@ -105,6 +105,5 @@ def _table(cells: Sequence[Cell]) -> str:
 
 def _missing(cell: Cell) -> str:
     """Return why a cell of the table has no number."""
-    if cell.way == "batch":
-        return "keeps no state"
-    return cell.reason or "left out: a third of the time was over"
+    usual = "keeps no state" if cell.way == "batch" else "left out: a third of the time was over"
+    return cell.reason or usual

@@ -67,7 +67,9 @@ class WorkMeter:
 
     def check(self) -> None:
         """Raise if the budget is spent, even where bindings lead to no derivation."""
-        if self.budget.is_spent(self.work, self.seconds):
+        # Reading the clock can take longer than a small batch of derivations.
+        seconds = self.seconds if self.budget.seconds else 0.0
+        if self.budget.is_spent(self.work, seconds):
             raise OverBudget
 
 
