@@ -8,8 +8,9 @@ python -m benchmarks reasoners --read out.json other.json --results benchmarks/R
 import argparse
 import json
 import os
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Final
@@ -32,8 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data", type=Path, default=Path(data) if data else None, help="folder of the data sets"
     )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for generated facts")
-    parser.add_argument("--subjects", default="", help="only those with one of these words: grid,galen")
-    parser.add_argument("--reasoners", default="", help="only those with one of these words: DRed,auto")
+    parser.add_argument("--subjects", default="", help="only these, by name or by words of it: grid,galen")
+    parser.add_argument(
+        "--reasoners", default="", help="only these, by name or by words of it: auto,substitution"
+    )
     parser.add_argument(
         "--index", type=_kinds, default=INDEX_KINDS, help=f"index structures: some of {','.join(INDEX_KINDS)}"
     )
@@ -54,7 +57,7 @@ def run_reasoners(options: argparse.Namespace) -> int:
     if chosen:
         machine = describe_machine()
     for subject in chosen:
-        if not _has_word(subject.name, options.subjects):
+        if not is_named(subject.name, options.subjects, {each.name for each in chosen}):
             continue
         facts = _facts(subject, options)
         if facts is None:
@@ -106,11 +109,23 @@ def _cells(subject: Subject, facts: Path, options: argparse.Namespace) -> Iterat
 def _chosen(options: argparse.Namespace) -> list[Reasoner]:
     """Return the reasoners that were asked for: those without an index structure, and those with these."""
     found = [each for each in REASONERS if not each.index or each.index in options.index]
-    return [each for each in found if _has_word(each.name, options.reasoners)]
+    names = {each.name for each in found}
+    return [each for each in found if is_named(each.name, options.reasoners, names)]
 
 
-def _has_word(name: str, words: str) -> bool:
-    return not words or any(word in name for word in words.split(","))
+def is_named(name: str, words: str, names: Collection[str]) -> bool:
+    """Say whether a name is asked for: by itself, or by whole words of it that are no name themselves.
+
+    >>> names = ["DRed", "substitution with DRed"]
+    >>> [name for name in names if is_named(name, "DRed", names)]
+    ['DRed']
+    >>> [name for name in names if is_named(name, "with DRed", names)]
+    ['substitution with DRed']
+    """
+    return not words or any(
+        word == name or (word not in names and re.search(rf"(?<!\w){re.escape(word)}(?!\w)", name))
+        for word in words.split(",")
+    )
 
 
 def _kinds(text: str) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.reasoners.cell import Cell, draw, table
+from benchmarks.reasoners.command import is_named
 from benchmarks.reasoners.indexes import INDEXES
 from benchmarks.reasoners.one import run
 from benchmarks.reasoners.table import INDEX_KINDS, REASONERS, Reasoner, subjects
@@ -48,6 +49,18 @@ def test_every_index_structure_has_a_reasoner() -> None:
     """The names that the command knows are those of the structures there are."""
     assert list(INDEX_KINDS) == list(INDEXES)
     assert [each.index for each in REASONERS if each.index and not each.is_parallel] == list(INDEXES)
+
+
+def test_reasoners_and_subjects_are_chosen_by_name_or_by_words() -> None:
+    """A whole name means itself alone; words mean all that have them, as whole words."""
+    names = ["DRed", "DRed with counters", "RDFS, LUBM 1", "RDFS, LUBM 10"]
+
+    def chosen(words: str) -> list[str]:
+        return [name for name in names if is_named(name, words, names)]
+
+    assert chosen("DRed") == ["DRed"]
+    assert chosen("with counters,LUBM 1") == ["DRed with counters", "RDFS, LUBM 1"]
+    assert chosen("") == names
 
 
 def test_pictures_are_well_formed(tmp_path: Path) -> None:
