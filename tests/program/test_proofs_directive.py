@@ -215,7 +215,8 @@ def test_proofs_follow_changes_of_rules() -> None:
         ),
         (".input path", "mixed-proofs"),
         (".proofs nowhere", "undeclared-relation"),
-        (".proofs path(depth=3)", "bad-proofs"),
+        (".proofs edge(depth=3)", "bad-proofs"),
+        (".proofs path", "bad-proofs"),
         (".decl i(x: number) inline\ni(x) :- edge(x, _).\npath(x, x) :- i(x).", "inlined-directive"),
     ],
 )

@@ -15,8 +15,9 @@ from typing import Final
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic
 from tidelog.program.flatten_rules import ConjunctiveRule
-from tidelog.program.proof_cones import ProofCone, find_cones
-from tidelog.program.proof_steps import derived_step, leaf_step, named_rules, premise_rules
+from tidelog.program.proof_cones import ProofCone, find_cones, named_rules
+from tidelog.program.proof_sizes import all_sizes, declare_sizes, least_offers, size_type
+from tidelog.program.proof_steps import derived_step, leaf_step, premise_rules, smallest_steps
 from tidelog.program.rename_items import Plain
 from tidelog.source import Span
 from tidelog.syntax import tree
@@ -55,8 +56,10 @@ def expand_proofs(
     made_rules: list[ConjunctiveRule] = []
     if cones:
         made_items.extend(_types(relations, next(iter(cones.values())).span))
+        if any(cone.options.metrics for cone in cones.values()):
+            made_items.extend(size_type(next(iter(cones.values())).span))
     for cone in cones.values():
-        made_items.extend(_declarations(cone))
+        made_items.extend(_declarations(cone, relations))
         made_rules.extend(_rules(cone, relations, rules))
     kept = tuple(item for item in items if not _is_proofs(item))
     proved = frozenset(name for cone in cones.values() for name in cone.derived)
@@ -87,15 +90,23 @@ def _types(relations: Mapping[str, tree.RelationDeclaration], span: Span) -> Ite
     yield tree.RecordDeclaration(STEP, (rule, first, premises), span=span)
 
 
-def _declarations(cone: ProofCone) -> Iterator[tree.RelationDeclaration]:
+def _declarations(
+    cone: ProofCone, relations: Mapping[str, tree.RelationDeclaration]
+) -> Iterator[tree.RelationDeclaration]:
     span = cone.span
-    columns = {
+    columns: dict[str, tuple[tuple[str, str], ...]] = {
         cone.step: (("id", STEP), ("fact", FACT), ("rule", "symbol")),
         cone.premise: (("id", STEP), ("position", "number"), ("fact", FACT)),
     }
+    if cone.options.smallest > 1:
+        costs = ((f"cost_{number}", "number") for number in range(len(cone.options.metrics)))
+        columns[cone.cost] = (*columns[cone.step], *costs)
     for name, fields in columns.items():
         declared = tuple(tree.Field(column, type_name, span=span) for column, type_name in fields)
         yield tree.RelationDeclaration(name, declared, span=span)
+    if cone.options.metrics:
+        measured = [relation for name, relation in relations.items() if cone.has_facts_of(name)]
+        yield from declare_sizes(cone, measured, FACT)
 
 
 def _rules(
@@ -109,5 +120,11 @@ def _rules(
             step = derived_step(cone, rule_name, rule)
             longest = max(longest, len(step.premises))
             yield step.rule
-            yield from step.group_rules
+            yield from step.others
     yield from premise_rules(cone, longest)
+    for name in relations if cone.options.metrics else ():
+        if cone.has_facts_of(name):
+            yield from least_offers(cone, relations[name])
+            yield all_sizes(cone, relations[name])
+    if cone.options.smallest > 1:
+        yield smallest_steps(cone)

@@ -1,6 +1,6 @@
 """What `.proofs` records: the relations that proofs of a relation lead through, and where they end."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -9,7 +9,9 @@ from tidelog.errors import Diagnostic
 from tidelog.program.flat_terms import literals_of
 from tidelog.program.flatten_bodies import NONE
 from tidelog.program.flatten_rules import ConjunctiveRule
+from tidelog.program.proof_options import ProofOptions, read_options
 from tidelog.program.rename_items import Plain
+from tidelog.program.strongly_connected import strongly_connected
 from tidelog.program.suggest import undeclared_relation
 from tidelog.source import Span
 from tidelog.syntax import tree
@@ -25,13 +27,16 @@ class ProofCone:
     """The relation that a `.proofs` names, and what proofs of it rest on.
 
     `derived` are the relations whose derivations are steps, `leaves` those whose facts are not looked
-    into, with the word that their steps have for a rule. `lattices` has the positions of lattice columns.
+    into, with the word that their steps have for a rule. `lattices` has the positions of lattice columns;
+    `recursive` are the derived relations whose facts rest on others of the same stratum.
     """
 
     relation: str
     derived: frozenset[str]
     leaves: Mapping[str, str]
     lattices: Mapping[str, tuple[int, ...]]
+    recursive: frozenset[str]
+    options: ProofOptions
     span: Span = field(compare=False, repr=False)
 
     @property
@@ -43,6 +48,21 @@ class ProofCone:
     def premise(self) -> str:
         """Return the name of the relation of premises."""
         return f"{self.relation}.premise"
+
+    @property
+    def made(self) -> tuple[str, ...]:
+        """Return the names of the relations that others read."""
+        return (self.step, self.premise, self.size)
+
+    @property
+    def size(self) -> str:
+        """Return the name of the relation of sizes."""
+        return f"{self.relation}.size"
+
+    @property
+    def cost(self) -> str:
+        """Return the name of the relation of all steps with their sizes, of which the smallest are kept."""
+        return f"_cost.{self.relation}"
 
     def has_facts_of(self, relation: str) -> bool:
         """Say whether facts of a relation are premises."""
@@ -60,11 +80,15 @@ def find_cones(
     diagnostics: list[Diagnostic] = []
     cones: dict[str, ProofCone] = {}
     for item in directives:
-        diagnostics.extend(_unknown_parameters(item))
         if item.relation not in finder.relations:
             diagnostics.append(undeclared_relation(item.relation, finder.relations, item.span))
-        elif item.relation not in cones:
-            cones[item.relation] = finder.cone(item)
+        elif item.relation in cones:
+            diagnostics.append(_twice(item, cones[item.relation].span))
+        else:
+            names = [*finder.relations, *(name for name, _ in named_rules(rules))]
+            options, found = read_options(item, names)
+            diagnostics.extend(found)
+            cones[item.relation] = finder.cone(item, options)
     for cone in cones.values():
         diagnostics.extend(finder.mistakes(cone, cones))
     return cones, diagnostics
@@ -89,7 +113,7 @@ class _Finder:
         for rule in rules:
             self.rules.setdefault(rule.head.relation, []).append(rule)
 
-    def cone(self, directive: tree.Directive) -> ProofCone:
+    def cone(self, directive: tree.Directive, options: ProofOptions) -> ProofCone:
         derived: set[str] = set()
         leaves: dict[str, str] = {}
         waiting = [directive.relation]
@@ -109,7 +133,24 @@ class _Finder:
             name: tuple(place for place, column in enumerate(relation.columns) if column.is_lattice)
             for name, relation in self.relations.items()
         }
-        return ProofCone(directive.relation, frozenset(derived), ordered, lattices, directive.span)
+        recursive = self._recursive(derived)
+        return ProofCone(
+            directive.relation, frozenset(derived), ordered, lattices, recursive, options, directive.span
+        )
+
+    def _recursive(self, derived: set[str]) -> frozenset[str]:
+        graph = {
+            name: [
+                atom.relation
+                for rule in self.rules[name]
+                for atom in premise_atoms(rule)
+                if atom.relation in derived
+            ]
+            for name in self.relations
+            if name in derived
+        }
+        parts = strongly_connected(graph)
+        return frozenset(name for part in parts for name in part if len(part) > 1 or name in graph[name])
 
     def _leaf_word(self, name: str) -> str | None:
         """Return what decides about the facts of a relation if not its rules alone."""
@@ -143,11 +184,13 @@ class _Finder:
                     hint=f"remove `inline` from `{name}`",
                     related=(("declared here", relation.span),),
                 )
+            if cone.options.metrics and any(map(_aggregates, self.rules[name])):
+                yield _behind_aggregate(cone, name)
         yield from self._recursion(cone, cones)
 
     def _recursion(self, cone: ProofCone, cones: Mapping[str, ProofCone]) -> Iterator[Diagnostic]:
         """Yield a diagnostic if the relation depends, in whatever way, on its own proofs."""
-        made = {name: each.relation for each in cones.values() for name in (each.step, each.premise)}
+        made = {name: each.relation for each in cones.values() for name in each.made}
         seen = {cone.relation}
         waiting = [cone.relation]
         while waiting:
@@ -190,14 +233,38 @@ def mixed_proofs(name: str, span: Span | None) -> Diagnostic:
     )
 
 
-def _unknown_parameters(directive: tree.Directive) -> Iterator[Diagnostic]:
-    for name, _ in directive.parameters:
-        yield Diagnostic(
-            code="bad-proofs",
-            message=f"`{name}` is not a valid parameter of `.proofs`",
-            span=directive.span,
-            hint=f"write `.proofs {directive.relation}`",
-        )
+def named_rules(rules: Iterable[ConjunctiveRule]) -> Iterator[tuple[str, ConjunctiveRule]]:
+    """Yield the rules with the names that proofs quote them by, such as `path#2`."""
+    places: dict[str, int] = {}
+    for rule in rules:
+        if rule.greater is None:
+            relation = rule.head.relation
+            places[relation] = places.get(relation, 0) + 1
+            yield f"{relation}#{places[relation]}", rule
+
+
+def _aggregates(rule: ConjunctiveRule) -> bool:
+    """Say whether a rule has an aggregate that rests on facts."""
+    return any(isinstance(node, tree.Aggregate) and node.functor != NONE for node in walk(literals_of(rule)))
+
+
+def _behind_aggregate(cone: ProofCone, name: str) -> Diagnostic:
+    return Diagnostic(
+        code="bad-proofs",
+        message=f"`{name}` is derived by an aggregate, so that no sizes of its proofs are kept",
+        span=cone.span,
+        hint=f'leave out the metric, or search when you ask: db.why("{cone.relation}(...)", metric=...)',
+    )
+
+
+def _twice(directive: tree.Directive, first: Span) -> Diagnostic:
+    return Diagnostic(
+        code="bad-proofs",
+        message=f"the proofs of `{directive.relation}` are asked for twice",
+        span=directive.span,
+        hint="delete one of the directives",
+        related=(("first asked for here", first),),
+    )
 
 
 def _recursive(relation: str, reader: str, atom: tree.Atom) -> Diagnostic:

@@ -1,6 +1,6 @@
 """Rules that derive the steps of proofs and their premises."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from tidelog.dataclass import dataclass
@@ -8,6 +8,7 @@ from tidelog.program.flat_terms import bodies, literals_of, map_literal, terms_o
 from tidelog.program.flatten_bodies import NONE, Alternative, FlatLiteral, direct_names
 from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.proof_cones import ProofCone
+from tidelog.program.proof_sizes import leaf_costs, size_rules, sized, tight
 from tidelog.program.scope_aggregates import scope_aggregates
 from tidelog.program.written_names import made_name
 from tidelog.source import Span
@@ -28,22 +29,12 @@ _PLAIN = (
 class DerivedStep:
     """The rule that derives the steps of one rule of the program.
 
-    `premises` are the facts of its atoms; `group_rules` derive the premises that aggregates rest on.
+    `premises` are the facts of its atoms; `others` derive the premises that aggregates rest on, and sizes.
     """
 
     rule: ConjunctiveRule
-    premises: tuple[tree.Term, ...]
-    group_rules: tuple[ConjunctiveRule, ...]
-
-
-def named_rules(rules: Iterable[ConjunctiveRule]) -> Iterator[tuple[str, ConjunctiveRule]]:
-    """Yield the rules with the names that proofs quote them by, such as `path#2`."""
-    places: dict[str, int] = {}
-    for rule in rules:
-        if rule.greater is None:
-            relation = rule.head.relation
-            places[relation] = places.get(relation, 0) + 1
-            yield f"{relation}#{places[relation]}", rule
+    premises: tuple[tree.BranchTerm, ...]
+    others: tuple[ConjunctiveRule, ...]
 
 
 def leaf_step(cone: ProofCone, relation: tree.RelationDeclaration, word: str) -> ConjunctiveRule:
@@ -58,7 +49,7 @@ def leaf_step(cone: ProofCone, relation: tree.RelationDeclaration, word: str) ->
     )
     fact = tree.BranchTerm(relation.name, columns, span=span)
     atom = tree.Atom(relation.name, columns, span=span)
-    return ConjunctiveRule(_step_atom(cone, word, fact, (), span), (atom,), span=span)
+    return ConjunctiveRule(_step_atom(cone, word, fact, (), leaf_costs(cone)), (atom,), span=span)
 
 
 def derived_step(cone: ProofCone, name: str, rule: ConjunctiveRule) -> DerivedStep:
@@ -72,13 +63,57 @@ def derived_step(cone: ProofCone, name: str, rule: ConjunctiveRule) -> DerivedSt
     naming = NamedPremises(cone, scope_aggregates(rule))
     scoped = naming.rule
     body, premises = naming.literals(scoped.body)
+    equalities: list[FlatLiteral] = []
+    columns = tuple(naming.term(each, equalities) for each in scoped.head.terms)
+    body = (*body, *equalities)
+    derived = tree.BranchTerm(rule.head.relation, columns, span=rule.span)
     fact = naming.variable("fact", rule.span)
-    derived = tree.BranchTerm(rule.head.relation, scoped.head.terms, span=rule.span)
-    body = (*body, tree.Constraint("=", fact, derived, span=rule.span))
-    head = _step_atom(cone, name, fact, premises, rule.span)
-    step = ConjunctiveRule(head, body, span=rule.span)
-    groups = naming.groups(body, head.terms[0], len(premises))
-    return DerivedStep(step, premises, tuple(groups))
+    is_fact = tree.Constraint("=", fact, derived, span=rule.span)
+    if not cone.options.metrics:
+        whole = (*body, is_fact)
+        head = _step_atom(cone, name, fact, premises, ())
+        groups = naming.groups(whole, head.terms[0], len(premises))
+        return DerivedStep(ConjunctiveRule(head, whole, span=rule.span), premises, tuple(groups))
+    metrics = cone.options.metrics
+    sizes = sized(
+        cone, name, premises, [[naming.variable("n", rule.span) for _ in premises] for _ in metrics]
+    )
+    own = [naming.variable("size", rule.span) for _ in metrics]
+    whole = (*body, is_fact, *(literal for part in sizes.literals for literal in part))
+    if cone.options.smallest == 1:
+        whole = (*whole, *tight(cone, derived, sizes, len(metrics), own))
+    head = _step_atom(cone, name, fact, premises, sizes.costs)
+    others = tuple(size_rules(cone, derived, body, sizes, own))
+    return DerivedStep(ConjunctiveRule(head, whole, span=rule.span), premises, others)
+
+
+def smallest_steps(cone: ProofCone) -> ConjunctiveRule:
+    """Return the rule that keeps the steps of which fewer than k others are smaller.
+
+    path.step(i, f, r) :- _cost.path(i, f, r, c), n = count : { _cost.path(_, f, _, d), d < c }, n < 3.
+    """
+    span = cone.span
+    names = ("id", "fact", "rule")
+    step, fact, rule = (tree.Variable(name, span=span) for name in names)
+    numbers = range(len(cone.options.metrics))
+    costs = [tree.Variable(made_name("cost", number), span=span) for number in numbers]
+    fewer: tree.Term = tree.NumberLiteral(0, span=span)
+    wild = tree.Wildcard(span=span)
+    for number in numbers:
+        others = [tree.Variable(made_name(f"other {number}", each), span=span) for each in numbers]
+        read = tree.Atom(cone.cost, (wild, fact, wild, *others), span=span)
+        equal = (
+            tree.Constraint("=", others[each], costs[each], span=span) for each in numbers if each < number
+        )
+        smaller = tree.Constraint("<", others[number], costs[number], span=span)
+        conjunction = tree.Conjunction((read, *equal, smaller), span=span)
+        body = tree.Disjunction((conjunction,), span=span)
+        counted = tree.Aggregate("count", None, body, span=span)
+        fewer = tree.Application("+", (fewer, counted), span=span)
+    limit = tree.NumberLiteral(cone.options.smallest, span=span)
+    held = tree.Atom(cone.cost, (step, fact, rule, *costs), span=span)
+    head = tree.Atom(cone.step, (step, fact, rule), span=span)
+    return ConjunctiveRule(head, (held, tree.Constraint("<", fewer, limit, span=span)), span=span)
 
 
 def premise_rules(cone: ProofCone, longest: int) -> Iterator[ConjunctiveRule]:
@@ -102,13 +137,18 @@ def premise_rules(cone: ProofCone, longest: int) -> Iterator[ConjunctiveRule]:
 
 
 def _step_atom(
-    cone: ProofCone, word: str, fact: tree.Term, premises: Sequence[tree.Term], span: Span
+    cone: ProofCone, word: str, fact: tree.Term, premises: Sequence[tree.Term], costs: Sequence[tree.Term]
 ) -> tree.Atom:
+    """Return the head of a step; where more than the smallest are kept, it has costs to be compared."""
+    span = fact.span
     rule = tree.StringLiteral(word, span=span)
     rest: tree.Term = tree.NilLiteral(span=span)
     for premise in reversed(premises):
         rest = tree.RecordTerm((premise, rest), span=span)
-    return tree.Atom(cone.step, (tree.RecordTerm((rule, fact, rest), span=span), fact, rule), span=span)
+    step = tree.RecordTerm((rule, fact, rest), span=span)
+    if cone.options.smallest > 1:
+        return tree.Atom(cone.cost, (step, fact, rule, *costs), span=span)
+    return tree.Atom(cone.step, (step, fact, rule), span=span)
 
 
 class NamedPremises:
@@ -129,28 +169,28 @@ class NamedPremises:
                 self._used.add(name)
                 return tree.Variable(name, span=span)
 
-    def literals(self, body: Alternative) -> tuple[Alternative, tuple[tree.Term, ...]]:
+    def literals(self, body: Alternative) -> tuple[Alternative, tuple[tree.BranchTerm, ...]]:
         """Return a body that binds all columns of its positive atoms, and the facts of these."""
         found: list[FlatLiteral] = []
-        facts: list[tree.Term] = []
+        facts: list[tree.BranchTerm] = []
         for literal in body:
             if not isinstance(literal, tree.Atom) or not self.cone.has_facts_of(literal.relation):
                 found.append(literal)
                 continue
             equalities: list[FlatLiteral] = []
-            atom = replace(literal, terms=tuple(self._term(each, equalities) for each in literal.terms))
+            atom = replace(literal, terms=tuple(self.term(each, equalities) for each in literal.terms))
             found.extend((atom, *equalities))
             atom, others = self._without_meets(atom)
             found.extend(others)
             facts.append(tree.BranchTerm(atom.relation, atom.terms, span=atom.span))
         return tuple(found), tuple(facts)
 
-    def _term(self, term: tree.Term, equalities: list[FlatLiteral]) -> tree.Term:
+    def term(self, term: tree.Term, equalities: list[FlatLiteral]) -> tree.Term:
         """Return a term that can be read and built; what is computed has a variable and an equality."""
         if isinstance(term, _PLAIN):
             return term
         if isinstance(term, tree.RecordTerm | tree.BranchTerm):
-            return map_term(term, lambda part: self._term(part, equalities))
+            return map_term(term, lambda part: self.term(part, equalities))
         value = self.variable("value", term.span)
         if not isinstance(term, tree.Wildcard):
             equalities.append(tree.Constraint("=", value, term, span=term.span))
