@@ -32,7 +32,9 @@ def changed(numbers: RangeSummaries, entries: list[Entry], diff: int) -> None:
     """Insert or delete entries."""
     array = np.array(entries, np.int64).reshape(-1, 2)
     keys, values = (np.ascontiguousarray(array[:, column]) for column in range(2))
-    numbers.change(keys, values, np.full(len(entries), diff))
+    numbers.change(keys, values, diff)
+    used, held = numbers._pages.used.tolist()
+    assert held == numbers._pages.sizes[:used].sum()
 
 
 def made(entries: list[Entry]) -> RangeSummaries:
@@ -51,13 +53,13 @@ def test_kernels_keep_small_pages(inserted: list[Entry], data: st.DataObject) ->
     sum_all(pages)
     keys, values = (np.array([entry[place] for entry in inserted], np.int64) for place in range(2))
 
-    done = change_pages(pages, keys, values, np.ones(keys.size, np.int64))
+    done = change_pages(pages, keys, values, 1)
 
     assert done == len(inserted) or pages.used[0] == 8
     held = inserted[:done]
     deleted = data.draw(st.permutations(held))[: done // 2]
     keys, values = (np.array([entry[place] for entry in deleted], np.int64) for place in range(2))
-    assert change_pages(pages, keys, values, np.full(keys.size, -1)) == len(deleted)
+    assert change_pages(pages, keys, values, -1) == len(deleted)
     for entry in deleted:
         held.remove(entry)
     low, high = data.draw(st.tuples(st.integers(0, 9), st.integers(0, 9)))

@@ -56,21 +56,19 @@ class Ranges:
 
     def _follow(self, delta: RelationDelta) -> None:
         """Take an epoch's changes of the relation."""
-        parts = [
-            (*self._entries(facts.codes()), np.full(len(facts), diff))
-            for facts, diff in ((delta.deleted, -1), (delta.inserted, 1))
-            if len(facts)
-        ]
         with self._lock:
-            for keys, values, diffs in parts:
-                self._summaries.change(keys, values, diffs)
+            for facts, diff in ((delta.deleted, -1), (delta.inserted, 1)):
+                if len(facts):
+                    self._summaries.change(*self._entries(facts.codes()), diff)
 
     def _entries(self, codes: "Sequence[Codes]") -> "tuple[Int64s, Int64s]":
-        over, of = (
-            np.ascontiguousarray(order.to_keys(np.asarray(codes[place], np.int64)))
-            for place, order in zip(self._places, self._orders, strict=True)
-        )
-        return over, of
+        over, of = self._places
+        return self._keys(codes[over], 0), self._keys(codes[of], 1)
+
+    def _keys(self, codes: "Codes", number: int) -> "Int64s":
+        whole = np.ascontiguousarray(codes, np.int64)
+        order = self._orders[number]
+        return whole if order.kind is Kind.NUMBER else order.to_keys(whole)
 
     # --- questions -----------------------------------------------------------------------------
 

@@ -24,7 +24,7 @@ class Pages(NamedTuple):
     Entry `i` of a page is in `keys[page, i]`. The page at place `p` of the order is `order[p]`; its entries
     are not before `(first_keys[p], first_values[p])`, and before those of the next place. Node `n` of the
     tree has the children `2 n` and `2 n + 1`; the leaf of place `p` is node `capacity + p`. `used[0]` pages
-    are in use.
+    are in use, with `used[1]` entries.
     """
 
     keys: Int64s
@@ -147,12 +147,14 @@ def insert_entry(pages: Pages, page: int, entry: int, key: int, value: int) -> N
     pages.values[page, entry] = value
     pages.times[page, entry] = 1
     pages.sizes[page] += 1
+    pages.used[1] += 1
 
 
 @inlined
 def delete_entry(pages: Pages, page: int, entry: int) -> None:
     """Delete an entry of a page."""
     pages.sizes[page] -= 1
+    pages.used[1] -= 1
     for later in range(entry, pages.sizes[page]):
         pages.keys[page, later] = pages.keys[page, later + 1]
         pages.values[page, later] = pages.values[page, later + 1]
@@ -160,8 +162,8 @@ def delete_entry(pages: Pages, page: int, entry: int) -> None:
 
 
 @kernel
-def change_pages(pages: Pages, keys: Int64s, values: Int64s, diffs: Int64s) -> int:
-    """Insert entries (diff 1) and delete them (-1), and return how many changes were made.
+def change_pages(pages: Pages, keys: Int64s, values: Int64s, diff: int) -> int:
+    """Insert entries (diff 1) or delete them (-1), and return how many changes were made.
 
     Fewer than all are made if there is no room for a further page, or if an entry to delete is not there.
     """
@@ -170,7 +172,7 @@ def change_pages(pages: Pages, keys: Int64s, values: Int64s, diffs: Int64s) -> i
         key, value = keys[change], values[change]
         place = place_of(pages, key, value)
         page = pages.order[place]
-        if diffs[change] > 0 and pages.sizes[page] == pages.keys.shape[1]:
+        if diff > 0 and pages.sizes[page] == pages.keys.shape[1]:
             if pages.used[0] == capacity:
                 return change
             split_page(pages, place)
@@ -179,11 +181,11 @@ def change_pages(pages: Pages, keys: Int64s, values: Int64s, diffs: Int64s) -> i
             page = pages.order[place]
         entry, size = entry_of(pages, page, key, value), pages.sizes[page]
         is_there = entry < size and pages.keys[page, entry] == key and pages.values[page, entry] == value
-        if is_there and pages.times[page, entry] + diffs[change] > 0:
-            pages.times[page, entry] += diffs[change]
+        if is_there and pages.times[page, entry] + diff > 0:
+            pages.times[page, entry] += diff
         elif is_there:
             delete_entry(pages, page, entry)
-        elif diffs[change] > 0:
+        elif diff > 0:
             insert_entry(pages, page, entry, key, value)
         else:
             return change
@@ -256,17 +258,15 @@ class RangeSummaries:
         self._found = np.empty(4, np.int64)
         self._pages = _filled(keys, values, np.ones(keys.size, np.int64))
 
-    def change(self, keys: Int64s, values: Int64s, diffs: Int64s) -> None:
-        """Insert entries with diff 1 and delete those with diff -1, which must be there."""
-        done = 0
+    def change(self, keys: Int64s, values: Int64s, diff: int) -> None:
+        """Insert entries (diff 1) or delete them (-1), which must be there."""
+        done = change_pages(self._pages, keys, values, diff)
         while done < keys.size:
-            made = change_pages(self._pages, keys[done:], values[done:], diffs[done:])
-            done += made
-            if done < keys.size:
-                assert self._pages.used[0] == self._pages.order.size, "a deleted entry was there"
-                self._pages = _filled(*self._entries())
-        used = self._pages.used[0]
-        if used > 8 and self._pages.sizes[:used].sum() < used * PAGE // 8:
+            assert self._pages.used[0] == self._pages.order.size, "a deleted entry was there"
+            self._pages = _filled(*self._entries())
+            done += change_pages(self._pages, keys[done:], values[done:], diff)
+        used, entries = self._pages.used.tolist()
+        if used > 8 and entries < used * PAGE // 8:
             self._pages = _filled(*self._entries())
 
     def summary(self, low: int, high: int) -> tuple[int, int, int, int]:
@@ -294,9 +294,9 @@ def _filled(keys: Int64s, values: Int64s, times: Int64s) -> Pages:
     half = PAGE // 2
     used = max(1, -(-keys.size // half))
     capacity = 1 << (2 * used - 1).bit_length()
-    shapes = [(capacity, PAGE)] * 3 + [(capacity,)] * 4 + [(2 * capacity,)] * 4 + [(1,)]
+    shapes = [(capacity, PAGE)] * 3 + [(capacity,)] * 4 + [(2 * capacity,)] * 4 + [(2,)]
     pages = Pages(*(np.zeros(shape, np.int64) for shape in shapes))
-    pages.used[0] = used
+    pages.used[0], pages.used[1] = used, keys.size
     size = np.full(used, half)
     size[-1] = keys.size - half * (used - 1)
     is_used = np.arange(PAGE) < size[:, None]
