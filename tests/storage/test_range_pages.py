@@ -47,7 +47,7 @@ def made(entries: list[Entry]) -> RangeSummaries:
 @given(inserted=st.lists(st.tuples(st.integers(0, 9), st.integers(-3, 3)), max_size=40), data=st.data())
 def test_kernels_keep_small_pages(inserted: list[Entry], data: st.DataObject) -> None:
     """Pages of four entries are split until there is no room for another; what was done is right."""
-    shapes = [(8, 4)] * 3 + [(8,)] * 4 + [(16,)] * 4 + [(1,)]
+    shapes = [(8, 4)] * 3 + [(8,)] * 4 + [(16,)] * 4 + [(2,)]
     pages = Pages(*(np.zeros(shape, np.int64) for shape in shapes))
     pages.used[0] = 1
     sum_all(pages)
