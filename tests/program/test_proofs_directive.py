@@ -1,6 +1,7 @@
 """`.proofs`: the steps of proofs as relations that rules of the same program read."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -253,3 +254,18 @@ def test_a_derived_relation_with_proofs_takes_no_input_facts() -> None:
             db.add_rules("edge(x, y) :- path(y, x).")
 
         assert len(db["path"]) == 3
+
+
+def test_a_store_keeps_steps(tmp_path: Path) -> None:
+    """Steps and premises are as they were when a store is opened again, and follow changes from there."""
+    with tidelog.open(PATHS, facts={"edge": EDGES}, store=tmp_path / "store") as db:
+        db.apply(insert=["edge(3, 4)"])
+        before = set(db["path.step"])
+
+    with tidelog.open(PATHS, store=tmp_path / "store") as db:
+        assert set(db["path.step"]) == before
+        db.apply(delete=["edge(3, 4)"])
+
+        with tidelog.open(PATHS, facts={"edge": EDGES}) as fresh:
+            assert set(db["path.step"]) == set(fresh["path.step"])
+            assert set(db["path.premise"]) == set(fresh["path.premise"])
