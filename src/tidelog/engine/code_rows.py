@@ -29,7 +29,7 @@ def fact_columns(rows: CodeArray) -> list[Codes]:
 
 def as_columns(rows: CodeArray) -> list[Codes]:
     """Return rows as one array of 64-bit codes per column."""
-    return [rows[:, place].astype(np.int64) for place in range(rows.shape[1])]
+    return list(rows.T.astype(np.int64, order="C"))
 
 
 def matching(rows: CodeArray, pattern: Sequence[int | None]) -> CodeArray:
