@@ -13,9 +13,9 @@ from tidelog.engine.local import morsels
 from tidelog.engine.local.workers import Workers
 from tidelog.storage import divided
 from tidelog.storage import index as index_module
-from tidelog.storage.divided import Division, append_part, count_parts, order_by_part
+from tidelog.storage.divided import PARTS, Division, append_part, count_parts, order_by_part
 from tidelog.storage.index import Index
-from tidelog.storage.postings import LENGTH, OLD, STAMP, START
+from tidelog.storage.postings import FREE, FREE_LISTS, LENGTH, NUMBERED, OLD, STAMP, START, TOP
 
 CODES = st.one_of(st.integers(0, 5), st.integers(0, 3000))
 BATCHES = st.lists(
@@ -62,7 +62,6 @@ def contents(index: Index) -> dict[tuple[int, ...], list[tuple[int, ...]]]:
     piece=st.sampled_from([9, 1 << 21]),
 )
 @pytest.mark.parametrize("key", [(0,), (1,), (0, 1), (2, 0)])
-@oracle_of(count_parts, order_by_part, append_part)
 def test_an_index_is_the_same_whoever_adds_the_rows(threads, key, batches, is_numbered, first, piece):
     """Entries, their order and the groups of the last rows, after each batch, trimmed or not."""
     rows = as_rows([row for batch in batches for row in batch], 3)
@@ -138,3 +137,57 @@ def test_a_division_has_each_row_once_in_the_part_of_its_group(threads, groups):
             places = division.order[where][division.numbers[where] == group].tolist()
             assert places == sorted(places)
     assert all(len(parts) == 1 for parts in owners.values())
+
+
+def part_of(group: int) -> int:
+    """Return the part of a group: sixteen neighbours share one."""
+    return group // 16 % PARTS
+
+
+@oracle_of(count_parts, order_by_part)
+@given(groups=st.lists(st.integers(0, 5000), max_size=100), first=st.integers(0, 9))
+def test_groups_are_ordered_by_part(groups, first):
+    """Parts are counted; groups and their positions are written part by part, each part in its order."""
+    numbers, counts = np.array(groups, np.int64), np.zeros(PARTS, np.int64)
+    count_parts(numbers, counts)
+    assert counts.tolist() == [sum(part_of(group) == part for group in groups) for part in range(PARTS)]
+
+    places = np.cumsum(counts) - counts
+    ordered, order = np.zeros_like(numbers), np.zeros_like(numbers)
+    order_by_part(numbers, first, places, ordered, order)
+
+    expected = sorted(enumerate(groups, first), key=lambda each: part_of(each[1]))
+    assert list(zip(order.tolist(), ordered.tolist(), strict=True)) == expected
+
+
+@oracle_of(append_part)
+@given(
+    groups=st.lists(st.integers(0, 4), max_size=60),
+    first=st.integers(0, 5),
+    limit=st.integers(0, 70),
+    data=st.data(),
+)
+def test_a_part_is_appended_as_far_as_its_stretch_goes(groups, first, limit, data):
+    """Entries are in the order of the part, none lies beyond the limit, and the rest follows later."""
+    order = data.draw(st.permutations(range(len(groups))))
+    rows = as_rows([(10 * row,) for row in range(first + len(groups))], 1)
+    postings, arena = np.zeros((5, NUMBERED), np.int64), np.full((300, 2), -7, np.int32)
+    state = np.full(FREE + FREE_LISTS, -1, np.int64)
+    state[:FREE] = 0
+    exact, rest = np.zeros(0, np.uint8), np.zeros(1, np.int32)
+    numbers, places = np.array(groups, np.int64), np.array(order, np.int64)
+
+    stopped = append_part(
+        postings, arena, state, exact, rows, rest, numbers, places, first, 0, limit, -1
+    )  # fmt: skip
+    assert state[TOP] <= limit
+    assert (arena[limit:] == -7).all()
+    done = append_part(
+        postings, arena, state, exact, rows, rest, numbers, places, first, stopped, len(arena), -1
+    )  # fmt: skip
+
+    assert done == len(groups)
+    for group in range(5):
+        start, length = int(postings[group, START]), int(postings[group, LENGTH])
+        expected = [first + place for place, each in zip(order, groups, strict=True) if each == group]
+        assert as_tuples(arena[start : start + length]) == [(10 * row, row) for row in expected]
