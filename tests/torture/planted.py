@@ -94,7 +94,7 @@ MISTAKES: Final = (
     Mistake(
         "session: a fact both inserted and deleted is deleted",
         "session/changes.py",
-        "inserted, deleted = is_wanted & ~is_input, is_input & ~is_wanted",
+        "inserted, deleted = is_wanted & ~is_input, ~is_wanted & is_input",
         "inserted, deleted = is_wanted & ~is_input, ~is_wanted",
     ),
     Mistake(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.local.aggregates import reduce_groups
-from tidelog.engine.local.choose import ChooseStep
+from tidelog.engine.local.choose import LEAST_ROWS, ChooseStep
 from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.emit import EmitStep, SharedEmitStep
 from tidelog.engine.local.expressions import Expressions
@@ -48,11 +48,15 @@ _FIRST_GROUP = Constant(0, "number", span=Span(Source("aggregate", ""), 0, 0))
 
 @dataclass
 class StepChain:
-    """Runnable steps: begins with a scan, or takes batches at `first`. Some of them are `joins`."""
+    """Runnable steps: begins with a scan, or takes batches at `first`. Some of them are `joins`.
+
+    It should run over `least_rows` at a time.
+    """
 
     scan: ScanStep | None
     first: ChainStep
     joins: Sequence[JoinStep] = ()
+    least_rows: int = 1
 
     def rows(self) -> tuple[int, int]:
         """Return the rows to scan, by their numbers; a chain without a scan has one empty binding."""
@@ -112,9 +116,10 @@ def make_chain(
         assert isinstance(beginning, ScanView)
         scan = (KeyScanStep if beginning.key else ScanStep)(beginning, state, expressions)
         scan.next = first
+    least_rows = LEAST_ROWS if any(isinstance(each, Choose) for each in ops.all_operators(operators)) else 1
     if plan is None:
-        return StepChain(scan, first, made.joins)
-    return _MeteredChain(scan, first, made.joins, plan.meter(before))
+        return StepChain(scan, first, made.joins, least_rows)
+    return _MeteredChain(scan, first, made.joins, least_rows, plan.meter(before))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from tidelog.storage.kernel import CodeArray
 # What an entry costs that is searched for in a table, where one that is marked costs 1.
 _SEARCH_COST = 8
 # Fewer bindings than this go by the alternative expected to be best: to look costs more than to err.
-_LEAST_ROWS = 64
+LEAST_ROWS = 64
 
 
 class ChooseStep(ChainStep):
@@ -51,7 +51,7 @@ class ChooseStep(ChainStep):
 
     def run(self, batch: CodeArray) -> None:
         """Push each binding to the alternative with the shortest posting; drop it if that is empty."""
-        if batch.shape[0] < _LEAST_ROWS:
+        if batch.shape[0] < LEAST_ROWS:
             self._firsts[0].run(batch)
             return
         chosen = np.full(batch.shape[0], NO_ALTERNATIVE, np.int32)

@@ -429,9 +429,10 @@ def _run_while_small(chain: StepChain, work: Callable[[], int], first: int, last
 
     What a rule finds for a fact is not known before it has run, and may differ from fact to fact.
     """
-    rows, each = min(_ROWS_TO_TRY, 1 + (last - first) // _PART_TO_TRY), 1
+    least, each = chain.least_rows, 1
+    rows = max(least, min(_ROWS_TO_TRY, 1 + (last - first) // _PART_TO_TRY))
     while first < last:
-        before, end = work(), min(first + rows, last)
+        before, end = work(), last if last - first < rows + least else first + rows
         chain.run(first, end)
         each = max(1, (work() - before) // (end - first))
         first, rows = end, 2 * rows

@@ -85,7 +85,7 @@ class Workers:
         first, last = rows
         # A key stands for several facts.
         work = work_per_fact * max(chains[0][0].facts(), last - first)
-        smallest = max(1, self._smallest_morsel * (last - first) // work)
+        smallest = max(chains[0][0].least_rows, self._smallest_morsel * (last - first) // work)
         shared = Morsels(first, last, smallest, self.jobs)
 
         def halt() -> None:
