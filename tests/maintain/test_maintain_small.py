@@ -78,6 +78,14 @@ def test_what_the_kernel_gives_up_is_undone():
     check()
 
 
+@pytest.mark.usefixtures("given_up")
+def test_a_relation_with_as_many_rows_as_before_is_written_again():
+    """The caller counts rows between two epochs; the kernel learns that there are as many as before that."""
+    program = ".decl p(x: number)\n.input p\np(b) :- p(1), p(3), b = (0 + 1) % 4.\n"
+    changes = [({"p": ((1,),)}, {}), ({"p": ((0,),)}, {"p": ((1,),)}), ({}, {"p": ((0,),)})]
+    follow(program, {"p": [(3,)]}, changes, Strategy.UPDATE)
+
+
 def test_kernel_computes_numbers_as_the_engine_does(monkeypatch: pytest.MonkeyPatch):
     """Arithmetic and comparisons of numbers in rules stay in the kernel and give the same facts."""
     at_large = _at_large(monkeypatch)

@@ -121,6 +121,8 @@ class Sync:
             self._point(name, relations[name])
             self._count_rows(self._places[name], relations[name])
         self._write_indexes(relations, chosen)
+        for name in chosen:
+            self._states[self._places[name]] = _state_of(relations[name])
 
     def _count_rows(self, place: int, relation: StoredRelation) -> None:
         """Write how many rows a relation has."""
