@@ -41,7 +41,7 @@ class Ranges:
         self._orders = tuple(ValueOrder(codec.types[column.type].kind) for column in self._columns)
         self._lock = threading.Lock()
         self._subscription: Subscription | None = None
-        self._summaries = RangeSummaries(np.empty(0, np.int64), np.empty(0, np.int64))
+        self._summaries = RangeSummaries(*(np.empty(0, np.int64) for _ in range(3)))
 
     def begin(self, codes: "Sequence[Codes]", subscriptions: Subscriptions) -> None:
         """Take the facts that are there, and follow the epochs from now on."""
@@ -61,9 +61,10 @@ class Ranges:
                 if len(facts):
                     self._summaries.change(*self._entries(facts.codes()), diff)
 
-    def _entries(self, codes: "Sequence[Codes]") -> "tuple[Int64s, Int64s]":
+    def _entries(self, codes: "Sequence[Codes]") -> "tuple[Int64s, Int64s, Int64s]":
         over, of = self._places
-        return self._keys(codes[over], 0), self._keys(codes[of], 1)
+        # All facts are in one group.
+        return np.zeros(len(codes[over]), np.int64), self._keys(codes[over], 0), self._keys(codes[of], 1)
 
     def _keys(self, codes: "Codes", number: int) -> "Int64s":
         whole = np.ascontiguousarray(codes, np.int64)
@@ -101,7 +102,7 @@ class Ranges:
         first = LEAST if low is None else self._key(low)
         last = GREATEST if high is None else self._key(high) - 1
         with self._lock:
-            return self._summaries.summary(first, max(last, LEAST)) if last >= first else (0, 0, 0, 0)
+            return self._summaries.summary(0, first, max(last, LEAST)) if last >= first else (0, 0, 0, 0)
 
     def _key(self, value: Value) -> int:
         order, column = self._orders[0], self._columns[0]
