@@ -6,7 +6,14 @@ from hypothesis import strategies as st
 
 from support.code_rows import as_rows, as_tuples
 from support.kernel_oracles import oracle_of
-from tidelog.storage.intervals import IntervalBatch, build_ends, delete_records, find_records, sorted_once
+from tidelog.storage.intervals import (
+    IntervalBatch,
+    IntervalIndex,
+    build_ends,
+    delete_records,
+    find_records,
+    sorted_once,
+)
 from tidelog.storage.leapfrog_join import HIGHEST, LOWEST
 
 # Few keys, so that intervals nest and touch, and the ends of all codes.
@@ -83,3 +90,22 @@ def test_records_that_contain_a_point_are_found(drawn, wanted, room, data):
         for number, row in held
         if row[0] == group and row[1] <= key <= row[2]
     ]
+
+
+@given(
+    parts=st.lists(st.lists(records, max_size=20), max_size=3),
+    wanted=st.lists(points, max_size=8),
+    limit=st.integers(0, 40),
+)
+def test_a_search_gives_up_at_its_limit(parts, wanted, limit):
+    """All records around the points are found, unless there are more pairs of both than the limit."""
+    index = IntervalIndex(1, 4)
+    for drawn in parts:
+        index.add(as_rows(drawn, 4, np.int64))
+    stored = [row for batch in index.batches for row in as_tuples(batch.records)]
+    pairs = [row for group, key in wanted for row in stored if row[0] == group and row[1] <= key <= row[2]]
+
+    found = index.find_until(as_rows(wanted, 2, np.int64), limit)
+
+    assert (found is None) == (len(pairs) > limit)
+    assert found is None or set(as_tuples(found)) == set(pairs)

@@ -9,6 +9,8 @@ New records become a batch of their own, and batches of similar size are merged;
 until then, or until half of their batch is deleted.
 """
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from tidelog.dataclass import dataclass
@@ -149,6 +151,19 @@ class IntervalBatch:
             larger[: counts[0]] = found[: counts[0]]
             found = larger
 
+    def find_in_parts(self, points: Int64s) -> Iterator[Int64s]:
+        """Yield the numbers of records whose intervals contain points, in parts no longer than the batch.
+
+        A record is in a part for each point that it contains.
+        """
+        found = np.empty((max(1, len(self.records)), 2), np.int64)
+        done = 0
+        while done < len(points):
+            counts = np.zeros(1, np.int64)
+            # There is room for all records of one point, so every call gets further.
+            done = find_records(self.records, self.deleted, self.ends, points, done, found, counts)
+            yield found[: counts[0], 1]
+
     def delete(self, numbers: Int64s) -> None:
         """Delete records by number, each once."""
         self._count -= len(numbers)
@@ -210,6 +225,21 @@ class IntervalIndex:
         parts = [batch.records[numbers] for batch, numbers in places]
         records = np.concatenate(parts) if parts else np.empty((0, self.width), np.int64)
         return Hits(records, tuple(places))
+
+    def find_until(self, points: Int64s, limit: int) -> Int64s | None:
+        """Return the records whose intervals contain one of the points, or None.
+
+        None if there are more than `limit` pairs of a point and a record.
+        """
+        parts = [np.empty((0, self.width), np.int64)]
+        pairs = 0
+        for batch in self.batches:
+            for numbers in batch.find_in_parts(points):
+                pairs += numbers.size
+                if pairs > limit:
+                    return None
+                parts.append(batch.records[np.unique(numbers)])
+        return np.concatenate(parts)
 
     def delete(self, hits: Hits) -> None:
         """Delete the records that were found; nothing may have been added since."""
