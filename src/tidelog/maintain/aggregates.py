@@ -55,7 +55,8 @@ class GroupedAggregate:
     """An aggregate whose values are the facts of a relation: the group's columns, then the value.
 
     `some` is the relation of the groups with at least one derivation, where it is needed. A rule of
-    the relation has the group's columns in its head and then the target, except for `count`.
+    the relation has the group's columns in its head and then the target, except for `count`. If the body does
+    not bind the group's columns, `outer` is the relation of the groups that are asked for.
     """
 
     relation: str
@@ -63,6 +64,7 @@ class GroupedAggregate:
     aggregate: Aggregate
     group_names: tuple[str, ...]
     group_types: tuple[str, ...]
+    outer: str | None = None
 
     @property
     def types(self) -> tuple[str, str]:
@@ -190,7 +192,9 @@ class _Namer:
         if known is not None:
             return known
         some = f"some/{digest}" if _has_empty_value(aggregate) else None
-        grouped = GroupedAggregate(relation, some, aggregate, names, tuple(types.values()))
+        is_asked = len(body) > len(aggregate.body)
+        outer = body[0].relation if is_asked and isinstance(body[0], Atom) else None
+        grouped = GroupedAggregate(relation, some, aggregate, names, tuple(types.values()), outer)
         self.aggregates[relation] = grouped
         columns = tuple(Column(name, type_) for name, type_ in types.items())
         self.relations[relation] = Relation(

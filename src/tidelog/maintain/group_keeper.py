@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,17 +11,21 @@ from tidelog.engine.local.chains import collect
 from tidelog.engine.local.combine import combiner
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
+from tidelog.engine.local.range_trees import RangeTree, visible_rows
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.user_aggregates import UserAggregate
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.group_values import GroupValues, numeric_values
-from tidelog.maintain.groups import FactChanges, Groups, changed_derivations, replace_rows
-from tidelog.maintain.row_delta import RowDelta
+from tidelog.maintain.groups import FactChanges, GroupFacts, Groups, changed_derivations, replace_rows
+from tidelog.maintain.range_groups import RangeGroups, WindowChange
+from tidelog.maintain.row_delta import NO_DELTA, RowDelta
 from tidelog.maintain.user_groups import Combined, GroupObjects, OrderedValues, Scans
 from tidelog.plan import plan_stratum
 from tidelog.plan.flatten import FlatRule
+from tidelog.plan.operators import RangeScan
+from tidelog.plan.range_scan import range_scan
 from tidelog.plan.statistics import Statistics
 from tidelog.program.nodes import Stratum
 
@@ -45,21 +50,20 @@ class GroupKeeper:
         self._expressions = expressions
         # Another program may have some of the same aggregates.
         before = {} if known is None else known.groups
-        self.groups: dict[str, Groups] = {
+        self.groups: dict[str, GroupFacts] = {
             name: groups for name, groups in before.items() if name in aggregates
         }
-        self._changes: list[tuple[Groups, Int64s, Int64s]] = []
-        self._failed: Groups | None = None
-        self._replaced: dict[str, Groups | None] = {}
+        self._changes: list[tuple[GroupFacts, Callable[[], FactChanges]]] = []
+        self._failed: GroupFacts | None = None
+        self._replaced: dict[str, GroupFacts | None] = {}
 
     def evaluate(self, stratum: Stratum, statistics: Statistics) -> StratumStatistics:
         """Fill the relations of an aggregate's stratum, which must be empty, from all derivations."""
         start = time.perf_counter()
         state = self._state
         aggregate = self.aggregates[stratum.relations[0]]
-        derivations = self._all_derivations(stratum, statistics)
-        groups = Groups(aggregate, self._values(aggregate))
-        changed = self._all_changes(groups.change(derivations, np.ones(len(derivations), np.int64)))
+        groups, found, work = self._evaluated(aggregate, stratum, statistics)
+        changed = self._all_changes(found)
         for name, (_, content) in changed.items():
             state.relations[name].insert(state.pack_rows(content))
             state.set_levels({name: 0}, 1)
@@ -67,9 +71,29 @@ class GroupKeeper:
         self._replaced.setdefault(aggregate.relation, self.groups.get(aggregate.relation))
         self.groups[aggregate.relation] = groups
         facts = sum(len(content) for _, content in changed.values())
-        return StratumStatistics(
-            stratum.relations, False, 1, facts, len(derivations), time.perf_counter() - start
+        return StratumStatistics(stratum.relations, False, 1, facts, work, time.perf_counter() - start)
+
+    def _evaluated(
+        self, aggregate: GroupedAggregate, stratum: Stratum, statistics: Statistics
+    ) -> tuple[GroupFacts, FactChanges, int]:
+        """Return new groups of an aggregate, its facts, and the work: derivations, or facts put in order."""
+        scan = self._scan_of(aggregate)
+        if scan is None or aggregate.outer is None:
+            derivations = self._all_derivations(stratum, statistics)
+            groups = Groups(aggregate, self._values(aggregate))
+            changed = groups.change(derivations, np.ones(len(derivations), np.int64))
+            return groups, changed, len(derivations)
+        facts, asked = (
+            visible_rows(name, self._state, self._expressions) for name in (scan.relation, aggregate.outer)
         )
+        windows = RangeGroups(aggregate, RangeTree(scan, aggregate.aggregate, self._expressions))
+        windows.fill(facts)
+        changed = windows.change(WindowChange(asked, asked[:0], facts[:0], facts[:0]))
+        return windows, changed, len(facts) + len(asked)
+
+    def _scan_of(self, aggregate: GroupedAggregate) -> RangeScan | None:
+        """Return the range that an aggregate is over, if a scan tree answers it."""
+        return None if aggregate.outer is None else range_scan(aggregate.aggregate)
 
     def _all_derivations(self, stratum: Stratum, statistics: Statistics) -> "Int64s":
         """Return the heads of all derivations of an aggregate's body."""
@@ -95,19 +119,45 @@ class GroupKeeper:
     ) -> tuple[dict[str, RowDelta], int]:
         """Advance the relations of an aggregate to the new epoch; return what changed, and the work."""
         groups, state = self.groups[rules[0].relation], self._state
-        rows, diffs = self._changed_derivations(rules, earlier, derivations)
+        change, undo, work = self._change(groups, rules, earlier, derivations)
         changed: FactChanges = {}
-        if len(rows):
+        if work:
             self._failed = groups
-            changed = groups.change(rows, diffs)
+            changed = change()
             self._failed = None
-            self._changes.append((groups, rows, diffs))
+            self._changes.append((groups, undo))
         found = {
             name: replace_rows(marks_of(name), state.pack_rows(deleted), state.pack_rows(inserted))
             for name, (deleted, inserted) in self._all_changes(changed).items()
             if len(deleted) or len(inserted)
         }
-        return found, len(rows)
+        return found, work
+
+    def _change(
+        self,
+        groups: GroupFacts,
+        rules: Sequence[FlatRule],
+        earlier: Mapping[str, RowDelta],
+        derivations: LocalDerivations,
+    ) -> tuple[Callable[[], FactChanges], Callable[[], FactChanges], int]:
+        """Return what changes groups for an epoch, what undoes that, and how many rows it takes."""
+        if isinstance(groups, RangeGroups):
+            change = self._window_change(groups.aggregate, earlier)
+            return partial(groups.change, change), partial(groups.change, change.inverse()), change.size
+        assert isinstance(groups, Groups)
+        rows, diffs = self._changed_derivations(rules, earlier, derivations)
+        return partial(groups.change, rows, diffs), partial(groups.change, rows, -diffs), len(rows)
+
+    def _window_change(self, aggregate: GroupedAggregate, earlier: Mapping[str, RowDelta]) -> WindowChange:
+        """Return what an epoch does to the windows of an aggregate, and to the facts they are over."""
+        scan = self._scan_of(aggregate)
+        assert scan is not None
+        assert aggregate.outer is not None
+        sides = []
+        for name in (aggregate.outer, scan.relation):
+            rows, delta = self._state.relations[name].rows, earlier.get(name, NO_DELTA)
+            sides += [rows[delta.inserted], rows[delta.deleted]]
+        return WindowChange(*sides)
 
     def _changed_derivations(
         self, rules: Sequence[FlatRule], earlier: Mapping[str, RowDelta], derivations: LocalDerivations
@@ -122,9 +172,9 @@ class GroupKeeper:
                 del self.groups[name]
             else:
                 self.groups[name] = groups
-        for groups, rows, diffs in reversed(self._changes):
+        for groups, undo in reversed(self._changes):
             try:
-                groups.change(rows, -diffs)
+                undo()
             except BaseException:  # noqa: BLE001 - whatever it was, Ctrl-C too, the rest must go back
                 groups.is_lost = True
         if self._failed is not None:

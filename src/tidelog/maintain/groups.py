@@ -12,7 +12,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.steps import Sink
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.epoch_marks import EpochMarks
-from tidelog.maintain.group_values import GroupValues
+from tidelog.maintain.group_values import GroupValues, Mask
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.plan.flatten import FlatRule
@@ -25,43 +25,48 @@ from tidelog.values.memory import enlarge
 FactChanges = dict[str, tuple[Int64s, Int64s]]
 
 
-class Groups:
-    """The groups of one aggregate with their values.
+class GroupFacts:
+    """The facts that one aggregate has for its groups.
 
-    `change` is undone by the same change with opposite diffs, unless it failed: then the groups are lost.
+    What changes them is undone by the opposite change, unless it failed: then the groups are lost.
     """
 
-    def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
+    def __init__(self, aggregate: GroupedAggregate) -> None:
         self.aggregate = aggregate
         self.is_lost = False
-        self._values = values
         self._table = StoredRelation(len(aggregate.group_types), np.int64, counting=True)
         self._counts: Int64s = np.zeros(0, np.int64)
         self._codes: Int64s = np.zeros(0, np.int64)
         self._has_value: Bools = np.zeros(0, np.uint8)
         self._flags: Bools = np.zeros(0, np.uint8)
 
-    def change(self, derivations: Int64s, diffs: Int64s) -> FactChanges:
-        """Insert and delete derivations: the group's columns, then the target's code if there is one.
+    def _numbers(self, columns: CodeArray) -> Int64s:
+        """Return the numbers of groups, new ones too, for which there is room then."""
+        numbers = self._table.locate(np.ascontiguousarray(columns, np.int64))
+        capacity, known = self._table.rows.shape[0], self._counts.size
+        if capacity > known:
+            enlarge(self, ("_counts", "_codes", "_has_value", "_flags"), capacity, known)
+            self._reserve(capacity, known)
+        return numbers
 
-        Return the facts of the aggregate's relations that are deleted thereby, and those inserted.
-        """
-        width = self._table.arity
-        groups = self._table.locate(np.ascontiguousarray(derivations[:, :width]))
-        self._reserve()
+    def _reserve(self, capacity: int, known: int) -> None:
+        """Make room for so many groups; there is room for the `known` ones."""
+
+    def _once(self, groups: Int64s) -> Int64s:
+        """Return groups, each once."""
         touched = np.empty(groups.size, np.int64)
         found = first_touched(self._flags.reshape(-1, 1), 0, groups, touched)
         touched = touched[:found]
         self._flags[touched] = 0
-        was_filled = self._counts[touched] > 0
-        np.add.at(self._counts, groups, diffs)
-        targets = derivations[:, width] if derivations.shape[1] > width else diffs
-        self._values.change(groups, np.ascontiguousarray(targets), diffs)
-        counts, columns = self._counts[touched], self._table.rows[touched]
-        codes, has_value = self._values.codes(touched, counts, columns)
-        before, had_value = self._codes[touched], self._has_value[touched] != 0
-        self._codes[touched] = codes
-        self._has_value[touched] = has_value
+        return touched
+
+    def _replace(self, groups: Int64s, counts: Int64s, codes: Int64s, has_value: Mask) -> FactChanges:
+        """Give groups the number of their derivations and their values; return the facts that change."""
+        columns, was_filled = self._table.rows[groups], self._counts[groups] > 0
+        before, had_value = self._codes[groups], self._has_value[groups] != 0
+        self._counts[groups] = counts
+        self._codes[groups] = codes
+        self._has_value[groups] = has_value
         is_other = (had_value != has_value) | (before != codes)
         old, new = is_other & had_value, is_other & has_value
         changed = {
@@ -76,11 +81,32 @@ class Groups:
             changed[self.aggregate.some] = columns[was_filled & ~is_filled], columns[is_filled & ~was_filled]
         return changed
 
-    def _reserve(self) -> None:
-        capacity, known = self._table.rows.shape[0], self._counts.size
-        if capacity > known:
-            enlarge(self, ("_counts", "_codes", "_has_value", "_flags"), capacity, known)
-            self._values.reserve(capacity)
+
+class Groups(GroupFacts):
+    """Groups that are given the derivations of the aggregate's body."""
+
+    def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
+        super().__init__(aggregate)
+        self._values = values
+
+    def change(self, derivations: Int64s, diffs: Int64s) -> FactChanges:
+        """Insert and delete derivations: the group's columns, then the target's code if there is one.
+
+        Return the facts of the aggregate's relations that are deleted thereby, and those inserted.
+        """
+        width = self._table.arity
+        groups = self._numbers(derivations[:, :width])
+        touched = self._once(groups)
+        before = self._counts[touched]
+        np.add.at(self._counts, groups, diffs)
+        counts = self._counts[touched]
+        self._counts[touched] = before
+        targets = derivations[:, width] if derivations.shape[1] > width else diffs
+        self._values.change(groups, np.ascontiguousarray(targets), diffs)
+        return self._replace(touched, counts, *self._values.codes(touched, counts, self._table.rows[touched]))
+
+    def _reserve(self, capacity: int, known: int) -> None:  # noqa: ARG002 - values know themselves
+        self._values.reserve(capacity)
 
 
 def changed_derivations(

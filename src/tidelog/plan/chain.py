@@ -16,6 +16,7 @@ from tidelog.plan.expected import ExpectedMatches, expected_matches
 from tidelog.plan.flatten import as_operand
 from tidelog.plan.layouts import with_layouts
 from tidelog.plan.leapfrog_operator import AtomGroup, leapfrog_operator
+from tidelog.plan.range_scan import range_scan
 from tidelog.plan.solve import solve
 from tidelog.plan.statistics import matches_per_key
 from tidelog.program import nodes
@@ -24,6 +25,8 @@ from tidelog.values import Kind
 
 # With this many facts per key, those within bounds are found by an ordered index.
 _FACTS_TO_ORDER = 64
+# How many bindings take as long as a question to a scan tree.
+_SCAN_COST = 20.0
 _FLIPPED = {">": "<", ">=": "<="}
 _BOUNDS = frozenset({"<", "<=", ">", ">="})
 _CODE_COMPARISONS = frozenset({"=", "!="})
@@ -407,11 +410,22 @@ class ChainBuilder:
     def _reduce(
         self, variable: nodes.Variable, aggregate: nodes.Aggregate, literal: nodes.Constraint
     ) -> ops.Operator:
-        chain = self._inner_chain(aggregate)
-        self.work = Work(self.work.cross_products, self.work.bindings + self.bindings * chain.cost)
+        chain, scan = self._inner_chain(aggregate), self._scan(aggregate)
+        cost = chain.cost if scan is None else min(chain.cost, _SCAN_COST)
+        self.work = Work(self.work.cross_products, self.work.bindings + self.bindings * cost)
         name = self._bind(variable, "aggregate", literal)
         outer = tuple(sorted(variables_of(aggregate)))
-        return ops.Reduce(name, aggregate, outer, chain.operators, ())
+        return ops.Reduce(name, aggregate, outer, chain.operators, (), scan)
+
+    def _scan(self, aggregate: nodes.Aggregate) -> ops.RangeScan | None:
+        """Return the range of an earlier relation that an aggregate is over, if many facts share a key."""
+        scan, body = range_scan(aggregate), self.body
+        own = next((x.relations for x in body.program.strata if body.head in x.relations), None)
+        if scan is None or own is None or scan.relation in own or body.statistics.size(scan.relation) is None:
+            return None
+        arity = body.program.relations[scan.relation].arity
+        matches = matches_per_key(body.statistics, scan.relation, arity, scan.key)
+        return scan if matches >= _FACTS_TO_ORDER else None
 
     def _inner_chain(self, aggregate: nodes.Aggregate) -> OperatorChain:
         """Return the chain of an aggregate's body, which is the same in every order."""

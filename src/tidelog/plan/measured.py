@@ -112,7 +112,7 @@ def places(operators: Sequence[Operator], before: Place = ()) -> Iterator[tuple[
         if isinstance(operator, Choose):
             for alternative, rest in enumerate(operator.alternatives):
                 yield from places(rest, (*place, alternative))
-        elif isinstance(operator, Reduce):
+        elif isinstance(operator, Reduce) and operator.scan is None:
             yield from places(operator.body, (*place, 0))
 
 

@@ -12,6 +12,7 @@ from enum import Enum
 from tidelog.dataclass import dataclass
 from tidelog.program.nodes import Aggregate, Constant, Constraint, Generator, RuleId, Term
 from tidelog.source import Span
+from tidelog.values import Kind
 
 Operand = str | Constant
 Layout = tuple[Operand, ...]
@@ -161,11 +162,31 @@ class Unpack:
 
 
 @dataclass(frozen=True, slots=True)
+class RangeScan:
+    """An aggregate over the facts of one relation in a range, to be answered from a scan tree.
+
+    The facts have the values `operands` in the columns of `key`, and each of `bounds`, a comparison with a
+    term over outer variables, holds for their `column` of this `kind`. `value` is the column of the target;
+    `count` has none.
+
+        sum v : { reading(k, t, v), lo <= t, t < hi }     key k, column t, bounds >= lo and < hi, value v
+    """
+
+    relation: str
+    key: tuple[int, ...]
+    operands: tuple[Term, ...]
+    column: int
+    kind: Kind
+    bounds: tuple[tuple[str, Term], ...]
+    value: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class Reduce:
     """Binds a variable to an aggregate over the bindings that `body` yields.
 
     `body` starts from the variables `outer`; its output is the target's value, if any. The number of the
-    outer binding is carried along but not listed.
+    outer binding is carried along but not listed. With a `scan`, the same values come from a scan tree.
     """
 
     variable: str
@@ -173,6 +194,7 @@ class Reduce:
     outer: tuple[str, ...]
     body: tuple["Operator", ...]
     outputs: Layout
+    scan: RangeScan | None = None
 
 
 @dataclass(frozen=True, slots=True)

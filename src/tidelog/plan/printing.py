@@ -91,7 +91,8 @@ def print_indexes(plan: ops.StratumPlan | ops.RulePlan, program: Program) -> Ite
 
 def _operators(plan: ops.StratumPlan | ops.RulePlan) -> Iterator[ops.Operator]:
     rules = (plan,) if isinstance(plan, ops.RulePlan) else (*plan.once, *plan.repeated)
-    return (operator for rule in rules for operator in ops.all_operators(rule.operators))
+    # Those inside an aggregate that a scan tree answers are not run.
+    return (operator for rule in rules for _, operator in places(rule.operators))
 
 
 class _Printer:
@@ -129,7 +130,7 @@ class _Printer:
             place = None if before is None else (*before, number)
             line = f"{self.operator(operator)}{self.sizes(operator, place)}{self.filters(operator)}"
             yield f"{line} → {_layout(operator.outputs)}"
-            if isinstance(operator, ops.Reduce):
+            if isinstance(operator, ops.Reduce) and operator.scan is None:
                 inside = None if place is None else (*place, 0)
                 yield from ("  " + line for line in self.operators(operator.body, inside))
             if isinstance(operator, ops.Choose):
@@ -204,7 +205,8 @@ class _Printer:
                 return f"take apart {operator.variable} = {print_term(operator.pattern)}"
             case ops.Reduce():
                 outer = f" for each {', '.join(operator.outer)}" if operator.outer else ""
-                return f"reduce {operator.variable} = {operator.aggregate.functor}{outer}"
+                scan = "" if operator.scan is None else self.scan(operator.scan)
+                return f"reduce {operator.variable} = {operator.aggregate.functor}{outer}{scan}"
             case ops.Leapfrog():
                 return self.leapfrog(operator)
             case ops.Choose():
@@ -222,6 +224,16 @@ class _Printer:
         elif operator.group:
             key += ", already found"
         return f"join {view} {operator.relation}{key}{self.binds(operator)}"
+
+    def scan(self, scan: ops.RangeScan) -> str:
+        columns = self._program.relations[scan.relation].columns
+        keys = ", ".join(
+            f"{columns[place].name} = {print_term(term)}"
+            for place, term in zip(scan.key, scan.operands, strict=True)
+        )
+        by, name = f" by {keys}" if keys else "", columns[scan.column].name
+        bounds = ", ".join(f"{name} {op} {print_term(term)}" for op, term in scan.bounds)
+        return f" from a scan tree of {scan.relation}{by} where {bounds}"
 
     def leapfrog(self, operator: ops.Leapfrog) -> str:
         atoms = []

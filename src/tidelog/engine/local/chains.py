@@ -170,6 +170,10 @@ class _Steps:
 
     def step(self, operator: Operator, layout: Layout, place: Place) -> ChainStep:
         """Return the step of one operator at a place."""
+        if isinstance(operator, Reduce) and operator.scan is not None:
+            from tidelog.engine.local.range_reduce import RangeReduceStep  # noqa: PLC0415 - few aggregates need it
+
+            return RangeReduceStep(operator, operator.scan, layout, self.state, self.expressions)
         if isinstance(operator, Reduce):
             inside = None if self.measured is None else MeasuredChain(self.measured, (*place, 0))
             return ReduceStep(operator, layout, self.state, self.expressions, inside)

@@ -55,7 +55,7 @@ def _operators(
                 yield from _operators(measured, alternative, part, program)
             return
         outflow = behind.get(place, behind.get(END, 0.0) if is_last else None)
-        if isinstance(operator, ops.Reduce):
+        if isinstance(operator, ops.Reduce) and operator.scan is None:
             body = behind.get((*place, 0)) or behind.get((*place, 0, 0), 0.0)
             made.seconds = max(0.0, inflow - (outflow or 0.0) - body)
             inflow = outflow or 0.0

@@ -45,6 +45,9 @@ class PartnerGroupKeeper(GroupKeeper):
         super().__init__(aggregates, state, expressions)
         self._wire = wire
 
+    def _scan_of(self, aggregate: GroupedAggregate) -> None:
+        """Return None: groups are divided, and with them the derivations of the body."""
+
     def _all_derivations(self, stratum: Stratum, statistics: Statistics) -> Int64s:
         """Return the heads of all derivations of the groups owned here."""
         plans = plan_stratum(stratum, self._state.program, statistics, counting=True).once
