@@ -1,7 +1,7 @@
-"""`python -m benchmarks aggregates`: grouped aggregates and best paths under change.
+"""`python -m benchmarks aggregates`: grouped aggregates, ranges and best paths under change.
 
 python -m benchmarks aggregates --data DIR --json aggregates.json
-python -m benchmarks aggregates --experiments groups --facts 1000000
+python -m benchmarks aggregates --experiments groups,ranges --facts 1000000
 """
 
 import argparse
@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Final
 
 Row = dict[str, Any]
-_EXPERIMENTS: Final = ("groups", "graphs")
+_EXPERIMENTS: Final = ("groups", "ranges", "graphs")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
-    parser.add_argument("--experiments", default=",".join(_EXPERIMENTS), help="some of groups,graphs")
+    parser.add_argument("--experiments", default=",".join(_EXPERIMENTS), help="some of groups,ranges,graphs")
     parser.add_argument("--facts", type=int, default=1_000_000, help="facts under an aggregate")
-    parser.add_argument("--groups", type=int, default=1_000, help="groups of these facts")
+    parser.add_argument("--groups", type=int, default=1_000, help="groups of these facts, or windows")
     parser.add_argument("--edges", type=int, default=1_000_000, help="edges of the random graph")
     parser.add_argument("--data", type=Path, help="folder with bigdatalog_graphs")
     parser.add_argument("--json", type=Path, help="write the measurements here")
@@ -29,6 +29,7 @@ def run_aggregates(options: argparse.Namespace) -> int:
     rows: list[Row] = []
     measure: dict[str, Callable[[], Iterator[Row]]] = {
         "groups": lambda: _groups(options),
+        "ranges": lambda: _ranges(options),
         "graphs": lambda: _graphs(options),
     }
     try:
@@ -48,6 +49,13 @@ def _groups(options: argparse.Namespace) -> Iterator[Row]:
     # The first, small run compiles all kernels.
     list(measure_groups(2_000, 10, epochs=1))
     return measure_groups(options.facts, options.groups)
+
+
+def _ranges(options: argparse.Namespace) -> Iterator[Row]:
+    from benchmarks.aggregates.ranges import measure_ranges  # noqa: PLC0415 - likewise
+
+    list(measure_ranges(2_000, 10, per_epoch=100, epochs=1))
+    return measure_ranges(options.facts, options.groups)
 
 
 def _graphs(options: argparse.Namespace) -> Iterator[Row]:
