@@ -64,7 +64,7 @@ STATIC_BODIES = {
 @pytest.fixture(autouse=True)
 def _few_bindings_choose_too(monkeypatch):
     """Let every binding choose, and threads share what little work there is."""
-    monkeypatch.setattr(choose, "_LEAST_ROWS", 1)
+    monkeypatch.setattr(choose, "LEAST_ROWS", 1)
     monkeypatch.setattr(marked, "_LEAST_ROWS", 1)
     monkeypatch.setattr(marked, "_SHARED", 0.0)
     monkeypatch.setattr(alternatives, "_FEW_BINDINGS", 0.0)
