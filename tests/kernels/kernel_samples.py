@@ -51,7 +51,7 @@ from tidelog.views.write import write_outputs
 _MANY: Final = (
     (aggregates, "_FEW_FLOATS", 0),
     (chain, "_FACTS_TO_ORDER", 1),
-    (choose, "_LEAST_ROWS", 1),
+    (choose, "LEAST_ROWS", 1),
     (key_scan, "_FACTS_PER_KEY", 0),
     (key_scan, "_LEAST_FACTS", 1),
     (index, "_BYTES_TO_TRIM", 0),
