@@ -27,7 +27,6 @@ python -m benchmarks recursion
 
 import argparse
 import os
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
@@ -72,7 +71,7 @@ from benchmarks.threads.command import add_arguments as add_thread_arguments
 from benchmarks.threads.command import run_threads
 from benchmarks.trees.command import add_arguments as add_tree_arguments
 from benchmarks.trees.command import run_trees
-from benchmarks.workload import WORKLOADS, Generated, Workload
+from benchmarks.workload import WORKLOADS, Generated, Workload, workloads_named
 
 # Commands that measure something of their own; each returns the exit status.
 _MEASURES: Final[Mapping[str, Callable[[argparse.Namespace], int]]] = {
@@ -173,15 +172,8 @@ def _peer_runs(workload: Workload, facts: Path, jobs: int, options: argparse.Nam
 def _chosen(names: Sequence[str]) -> list[Workload]:
     if not names:
         return [workload for workload in WORKLOADS if not workload.is_heavy]
-    by_name = {workload.name: workload for workload in WORKLOADS}
-    unknown = [name for name in names if name not in by_name and name != "all"]
-    if unknown:
-        print(
-            f"error: no workload is called {', '.join(unknown)}; see `python -m benchmarks list`",
-            file=sys.stderr,
-        )
-        raise SystemExit(2)
-    return list(WORKLOADS) if "all" in names else [by_name[name] for name in names]
+    chosen = workloads_named([name for name in names if name != "all"])
+    return list(WORKLOADS) if "all" in names else chosen
 
 
 def _list() -> None:

@@ -1,6 +1,7 @@
 """The named workloads: a program, where its facts come from, and how many facts must come out."""
 
-from collections.abc import Callable, Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -242,3 +243,16 @@ WORKLOADS: Final = (
     ),
     Workload("rdfs_lubm10", "rdfs.dl", _lubm(10), "RDFS over ten universities"),
 )
+
+
+def workloads_named(names: Sequence[str]) -> list[Workload]:
+    """Return workloads by their names; an unknown name ends the command with a message."""
+    by_name = {workload.name: workload for workload in WORKLOADS}
+    unknown = [name for name in names if name not in by_name]
+    if unknown:
+        print(
+            f"error: no workload is called {', '.join(unknown)}; see `python -m benchmarks list`",
+            file=sys.stderr,
+        )
+        raise SystemExit(2)
+    return [by_name[name] for name in names]

@@ -1,9 +1,7 @@
 """What one strategy took on one workload, and all of it as Markdown."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
 from typing import Any, Final
 
@@ -47,17 +45,6 @@ class Cell:
             f"{self.workload:<12} {self.way:<24} {took}, {len(epochs)} of {_EPOCHS} epochs in "
             f"{sum(epochs):.2f} cpu s, {self.peak_bytes / 2**20:,.0f} MiB {self.reason}"
         )
-
-
-def read_cells(paths: Iterable[Path]) -> tuple[dict[str, Any], list[Cell]]:
-    """Return the machine of the last file and the cells of all."""
-    machine: dict[str, Any] = {}
-    cells: list[Cell] = []
-    for path in paths:
-        report = json.loads(path.read_text(encoding="utf-8"))
-        machine = report["machine"]
-        cells += [Cell(**each) for each in report["cells"]]
-    return machine, cells
 
 
 def section(machine: Mapping[str, Any], cells: Sequence[Cell], pictures: str) -> str:

@@ -14,13 +14,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from benchmarks.cells import read_cells
 from benchmarks.data import default_cache, facts_folder
-from benchmarks.elastic.cell import Cell, read_cells, section
+from benchmarks.elastic.cell import Cell, section
 from benchmarks.elastic.way import WAYS, Way
 from benchmarks.machine import describe_machine
 from benchmarks.measure import FIND_US, measure
 from benchmarks.section import write_section
-from benchmarks.workload import WORKLOADS, Workload
+from benchmarks.workload import Workload, workloads_named
 
 # The trace of collaborative editing is taken without pairs over deleted elements: with them it has 150
 # million facts.
@@ -54,7 +55,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_elastic(options: argparse.Namespace) -> int:
     """Measure, print a table for each workload, and keep what was asked for; return the exit status."""
-    machine, cells = read_cells(options.read)
+    machine, cells = read_cells(options.read, Cell)
     workloads = _chosen(options)
     if workloads:
         machine = describe_machine()
@@ -102,15 +103,7 @@ def _chosen(options: argparse.Namespace) -> Sequence[Workload]:
     names = options.names or (() if options.read else _DEFAULT)
     if options.small:
         names = ("tc_grid10",)
-    by_name = {workload.name: workload for workload in WORKLOADS}
-    unknown = [name for name in names if name not in by_name]
-    if unknown:
-        print(
-            f"error: no workload is called {', '.join(unknown)}; see `python -m benchmarks list`",
-            file=sys.stderr,
-        )
-        raise SystemExit(2)
-    return [by_name[name] for name in names]
+    return workloads_named(names)
 
 
 def _ways(text: str) -> tuple[Way, ...]:

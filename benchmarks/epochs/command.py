@@ -8,13 +8,12 @@ python -m benchmarks epochs --read out.json other.json --pictures FOLDER
 import argparse
 import gc
 import os
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.data import default_cache, facts_folder
-from benchmarks.workload import WORKLOADS, Workload
+from benchmarks.workload import Workload, workloads_named
 
 if TYPE_CHECKING:
     from benchmarks.epochs.record import Epoch
@@ -91,7 +90,7 @@ def run_epochs(options: argparse.Namespace) -> int:
 
 
 def _found(options: argparse.Namespace) -> Iterator[tuple[Workload, Path]]:
-    for workload in _chosen(options.names):
+    for workload in workloads_named(options.names):
         folder = facts_folder(workload, options.data, options.cache)
         if folder is None:
             print(f"{workload.name}: skipped: its data set was not found; see benchmarks/README.md")
@@ -133,18 +132,6 @@ def _measure(workload: Workload, folder: Path, options: argparse.Namespace, resu
             print("\n".join(epoch_lines(measured, bench.baseline)), flush=True)
     del bench
     gc.collect()
-
-
-def _chosen(names: Sequence[str]) -> list[Workload]:
-    by_name = {workload.name: workload for workload in WORKLOADS}
-    unknown = [name for name in names if name not in by_name]
-    if unknown:
-        print(
-            f"error: no workload is called {', '.join(unknown)}; see `python -m benchmarks list`",
-            file=sys.stderr,
-        )
-        raise SystemExit(2)
-    return [by_name[name] for name in names]
 
 
 def _experiments(text: str) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from benchmarks.data import default_cache, facts_folder
-from benchmarks.workload import WORKLOADS, Workload
+from benchmarks.workload import Workload, workloads_named
 
 if TYPE_CHECKING:
     from benchmarks.faults.measure import Measured
@@ -59,7 +59,7 @@ def run_faults(options: argparse.Namespace) -> int:
     measured = [Measured(**each) for path in options.read for each in json.loads(path.read_text("utf-8"))]
     if options.json is not None and options.json.exists():
         measured += [Measured(**each) for each in json.loads(options.json.read_text("utf-8"))]
-    for workload in _chosen(options):
+    for workload in workloads_named(options.names or (() if options.read else NAMES)):
         folder = facts_folder(workload, options.data, options.cache)
         if folder is None:
             print(f"{workload.name}: skipped: its data set was not found; see benchmarks/README.md")
@@ -71,12 +71,6 @@ def run_faults(options: argparse.Namespace) -> int:
                 options.json.write_text(json.dumps([m.to_json() for m in measured], indent=1), "utf-8")
     print("\n".join(table(measured)))
     return 0
-
-
-def _chosen(options: argparse.Namespace) -> Iterator[Workload]:
-    names = options.names or (() if options.read else NAMES)
-    by_name = {workload.name: workload for workload in WORKLOADS}
-    yield from (by_name[name] for name in names)
 
 
 def _measure(

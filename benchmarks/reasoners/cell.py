@@ -1,7 +1,6 @@
 """What reasoners took on subjects: tables, and pictures beside them."""
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,17 +21,6 @@ class Cell:
     seconds: Mapping[str, float]
     peak_bytes: int = 0
     reason: str = ""
-
-
-def read_cells(paths: Iterable[Path]) -> tuple[dict[str, Any], list[Cell]]:
-    """Return the machine of the last file and the cells of all."""
-    machine: dict[str, Any] = {}
-    cells: list[Cell] = []
-    for path in paths:
-        report = json.loads(path.read_text(encoding="utf-8"))
-        machine = report["machine"]
-        cells += [Cell(**each) for each in report["cells"]]
-    return machine, cells
 
 
 def section(machine: Mapping[str, Any], cells: Sequence[Cell], pictures: str) -> str:

@@ -15,10 +15,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+from benchmarks.cells import read_cells
 from benchmarks.data import default_cache, published_folder
 from benchmarks.machine import describe_machine
 from benchmarks.measure import FIND_US, measure
-from benchmarks.reasoners.cell import Cell, draw, read_cells, section, table
+from benchmarks.reasoners.cell import Cell, draw, section, table
 from benchmarks.reasoners.table import INDEX_KINDS, REASONERS, Reasoner, Subject, subjects
 from benchmarks.section import write_section
 
@@ -52,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_reasoners(options: argparse.Namespace) -> int:
     """Measure, print a table for each subject, and keep what was asked for; return the exit status."""
-    machine, cells = read_cells(options.read)
+    machine, cells = read_cells(options.read, Cell)
     chosen = [] if options.read else subjects(is_small=options.small)
     if chosen:
         machine = describe_machine()
