@@ -11,7 +11,9 @@ import os
 import re
 import sys
 from collections.abc import Collection, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
 
@@ -82,8 +84,12 @@ def _facts(subject: Subject, options: argparse.Namespace) -> Path | None:
         return published_folder(subject.name, options.data, options.cache)
     folder: Path = options.cache / "reasoners" / subject.name.replace(" ", "_")
     if not folder.is_dir():
-        folder.mkdir(parents=True)
-        subject.write(folder)
+        unfinished = folder.with_name(f"{folder.name}.part")
+        unfinished.mkdir(parents=True, exist_ok=True)
+        # In a process of its own: the peak memory of a command is at least that of who starts it.
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            pool.submit(subject.write, unfinished).result()
+        unfinished.rename(folder)
     return folder
 
 
