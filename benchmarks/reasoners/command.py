@@ -86,7 +86,7 @@ def _facts(subject: Subject, options: argparse.Namespace) -> Path | None:
     if not folder.is_dir():
         unfinished = folder.with_name(f"{folder.name}.part")
         unfinished.mkdir(parents=True, exist_ok=True)
-        # In a process of its own: the peak memory of a command is at least that of who starts it.
+        # In its own process: a command's peak memory is at least that of the process that starts it.
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
             pool.submit(subject.write, unfinished).result()
         unfinished.rename(folder)
