@@ -62,19 +62,34 @@ def compare_contents(old: StoredRelation, new: StoredRelation) -> RowDelta:
     """Return how a relation that was evaluated again differs from what it was, if nothing else reads it now.
 
     Rows are only looked for, so that neither needs row numbers. Deleted facts are not entered: their numbers
-    lead to rows behind all others, until more are inserted.
+    lead to rows behind all others, until more are inserted. Mostly one side has all facts of the other, and
+    then its number of facts says so.
     """
-    return RowDelta(_missing(new, old), new.put_aside(old.rows[_missing(old, new)]))
+    before, after = _fact_count(old), _fact_count(new)
+    if after < before:
+        deleted = _missing(old, new)
+        inserted = _missing(new, old) if after > before - deleted.size else NO_ROWS
+    else:
+        inserted = _missing(new, old)
+        deleted = _missing(old, new) if before > after - inserted.size else NO_ROWS
+    return RowDelta(inserted, new.put_aside(old.rows[deleted]))
 
 
 def _missing(relation: StoredRelation, other: StoredRelation) -> Int64s:
     """Return the rows of a relation that are facts there and not in another one."""
+    rows, levels = relation.rows, relation.levels
     found = [NO_ROWS]
     for first in range(0, relation.count, _BLOCK_ROWS):
-        numbers = np.arange(first, min(first + _BLOCK_ROWS, relation.count))
-        numbers = numbers[relation.levels[numbers] != ABSENT]
-        found.append(numbers[~other.contains(relation.rows[numbers])])
+        last = min(first + _BLOCK_ROWS, relation.count)
+        are_missing = ~other.contains(rows[first:last])
+        are_missing &= levels[first:last] != ABSENT
+        found.append(first + np.flatnonzero(are_missing))
     return np.concatenate(found)
+
+
+def _fact_count(relation: StoredRelation) -> int:
+    """Return how many rows of a relation are facts."""
+    return int(np.count_nonzero(relation.levels[: relation.count] != ABSENT))
 
 
 def net_deleted(*changes: Mapping[str, RowDelta]) -> int:
