@@ -66,7 +66,7 @@ _MANY: Final = (
 )
 _PACKED: Final = ((packed, "_SMALLEST_ROWS", 8),)
 _SMALL: Final = ((small, "_FEWEST_ITERATIONS", 2),)
-_PAIRS: Final = ((pairs, "_SMALLEST_ROWS", 8), (pairs, "_SLOT_BYTES", 1 << 10))
+_PAIRS: Final = ((pairs, "_SMALLEST_ROWS", 8), (pairs, "_MOST_BYTES", 1 << 10))
 
 _CHAIN: Final = """
 .decl step(x: number)
@@ -319,7 +319,7 @@ def _call_directly() -> None:
     for dtype in (np.int32, np.int64):
         _look_up(dtype)
         rows = np.zeros((2, 2), dtype)
-        slots = np.zeros(4, np.uint64)
+        slots = np.zeros(4, np.uint32)
         number_rows(slots, rows, 1)
         move_rows(slots, rows, np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64))
         spark_kernels.owners(rows, 0, 2, np.zeros(2, np.int32))

@@ -31,6 +31,12 @@ def given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(small, "_FEW_ROWS", 1 << 30)
 
 
+@pytest.fixture
+def wide_places(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every index have more entries than 32 bits count."""
+    monkeypatch.setattr("tidelog.storage.index._NARROW_PLACES", 0)
+
+
 def _at_large(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, ...]]:
     """Return a list that receives the relations of each stratum that is not left to the kernel."""
     seen: list[tuple[str, ...]] = []
@@ -69,6 +75,18 @@ def test_update_at_large_follows_random_rules():
 @pytest.mark.usefixtures("given_up")
 def test_what_the_kernel_gives_up_is_undone():
     """An epoch that turns out too large in the middle of the kernel goes on at large, as from nothing."""
+
+    @settings(max_examples=examples(40))
+    @given(data=st.data())
+    def check(data: st.DataObject) -> None:
+        _follow(data)
+
+    check()
+
+
+@pytest.mark.usefixtures("wide_places")
+def test_indexes_may_have_more_entries_than_32_bits_count():
+    """Groups that lead to entries by 64 bits are followed as others are."""
 
     @settings(max_examples=examples(40))
     @given(data=st.data())

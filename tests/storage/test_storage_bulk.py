@@ -73,11 +73,11 @@ def test_rows_are_grouped_by_two_columns(rows, dtype):
     times = 0
 
     for room in range(13, 170, 13):
-        parts = np.zeros(512, np.uint64), keys[:room], groups[:room], arena
+        parts = np.zeros(512, np.uint32), keys[:room], groups[:room], arena
         times += 1
         if group_rows(*parts, array, key, rest, order, ends, 0, beside, state):
             break
-    known, slots = int(state[KNOWN]), np.zeros(512, np.uint64)
+    known, slots = int(state[KNOWN]), np.zeros(512, np.uint32)
     enter_groups(slots, keys, np.arange(2, dtype=np.int32), known)
 
     expected = expected_postings([(x, z, y) for x, y, z in rows], (1, 0))

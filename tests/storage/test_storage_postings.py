@@ -34,7 +34,7 @@ key_columns = st.sets(st.integers(0, 2), min_size=0).flatmap(lambda chosen: st.p
 
 def full_slots(keys):
     """Return the smallest empty table for so many keys: as good as full once they are in it."""
-    return np.zeros(1 << len(keys).bit_length(), np.uint64)
+    return np.zeros(1 << len(keys).bit_length(), np.uint32)
 
 
 @oracle_of(number_groups, find_key)

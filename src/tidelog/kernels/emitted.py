@@ -9,7 +9,7 @@ from numba import carray, types  # type: ignore[attr-defined]  # numba does not 
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-__all__ = ["array_pointer", "carray", "fetch", "read_modify_write", "swap_if_equal"]
+__all__ = ["array_pointer", "carray", "fetch", "leading_zeros", "read_modify_write", "swap_if_equal"]
 
 
 @intrinsic
@@ -47,6 +47,16 @@ def fetch(_typing_context: Any, array: Any, index: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(array, index), generate
+
+
+@intrinsic
+def leading_zeros(_typing_context: Any, _word: Any) -> Any:
+    """Return how many bits of a word are zero above the highest that is set."""
+
+    def generate(_context: Any, builder: Any, _signature: Any, arguments: Any) -> Any:
+        return builder.ctlz(arguments[0], ir.Constant(ir.IntType(1), 0))
+
+    return types.uint64(types.uint64), generate
 
 
 @intrinsic

@@ -9,9 +9,9 @@ import numpy as np
 
 from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, Words, inlined, kernel
 from tidelog.storage.postings import LENGTH, START
-from tidelog.storage.slots import AHEAD, EMPTY, FULLEST, ONE, fetch_home, filled
+from tidelog.storage.slots import AHEAD, FULLEST, fetch_home, filled, free_place
 
 # Positions in the state of `group_rows`: the next code, how many groups there are, the first unused entry.
 CODE = 0
@@ -138,15 +138,13 @@ def enter_groups(slots: Slots, keys: CodeArray, columns: Int32s, count: int) -> 
         digests, later = later, digests
         _fetch_homes(slots, keys, columns, first + AHEAD, count, later)
         for group in range(first, min(first + AHEAD, count)):
-            place = digests[group - first] & np.uint64(slots.shape[0] - 1)
-            while slots[place] != EMPTY:
-                place = (place + ONE) & np.uint64(slots.shape[0] - 1)
-            slots[place] = filled(digests[group - first], group)
+            digest = digests[group - first]
+            slots[free_place(slots, digest)] = filled(slots, digest, group)
 
 
 @inlined
 def _fetch_homes(
-    slots: Slots, keys: CodeArray, columns: Int32s, first: Integer, count: Integer, digests: Slots
+    slots: Slots, keys: CodeArray, columns: Int32s, first: Integer, count: Integer, digests: Words
 ) -> None:
     for group in range(first, min(first + AHEAD, count)):
         digests[group - first] = fetch_home(slots, hash_columns(keys, group, columns))

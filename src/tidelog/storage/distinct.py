@@ -6,7 +6,7 @@ import numpy as np
 
 from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Words, kernel
 from tidelog.storage.slots import AHEAD, ONE
 
 _MOST_ROWS = 1 << 20
@@ -49,7 +49,7 @@ def count_distinct(rows: CodeArray, columns: tuple[int, ...], total: int | None 
 
 
 @kernel
-def _hash_sample(rows: CodeArray, columns: Int32s, hashes: Slots) -> None:
+def _hash_sample(rows: CodeArray, columns: Int32s, hashes: Words) -> None:
     """Write the hashes of the keys of so many rows, evenly apart."""
     for position in range(hashes.shape[0]):
         # Rows lie too far apart for the processor to guess the next one.
@@ -89,7 +89,7 @@ def matches_per_row(
 
 
 @kernel
-def _count_equal(few: Slots, many: Slots, cells: Slots, counts: Int64s) -> int:
+def _count_equal(few: Words, many: Words, cells: Words, counts: Int64s) -> int:
     """Return how many pairs of a hash of the few and one of the many are equal.
 
     `cells` and `counts` are empty tables, larger than there are few hashes, their size a power of two.
@@ -110,7 +110,7 @@ def _count_equal(few: Slots, many: Slots, cells: Slots, counts: Int64s) -> int:
     return pairs
 
 
-def _sample(rows: CodeArray, columns: tuple[int, ...], most: int) -> Slots:
+def _sample(rows: CodeArray, columns: tuple[int, ...], most: int) -> Words:
     """Return the hashes of the keys of some rows."""
     hashes = np.empty(min(len(rows), most), np.uint64)
     _hash_sample(rows, np.array(columns, np.int32), hashes)

@@ -34,7 +34,7 @@ from tidelog.storage.postings import (
     trim_postings,
 )
 from tidelog.storage.sharing import Share, by_one_thread
-from tidelog.storage.slots import FULLEST, grow_slots
+from tidelog.storage.slots import FULLEST, grow_slots, slots_for
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
 _SMALLEST = 64
@@ -77,13 +77,13 @@ class Index:
         self.is_dense = len(key) == 1
         self.rows_indexed = 0
         self.group_count = 0
-        self.slots: Slots = np.zeros(2 * _SMALLEST, np.uint64)
+        self.slots: Slots = np.zeros(2 * _SMALLEST, np.uint32)
         self.keys: CodeArray = np.empty((_SMALLEST, len(key)), dtype)
         # An entry without any column would have no place for the links of free postings.
         self.boundary = -1 if is_numbered or not self.rest else 0
         # Four bytes are enough for row numbers, and for places until `enlarge_arena` needs more.
-        columns, places = (NUMBERED, np.int64) if self.boundary < 0 else (UNNUMBERED, np.int32)
-        self.groups: CodeArray = np.zeros((_SMALLEST, columns), places)
+        columns = NUMBERED if self.boundary < 0 else UNNUMBERED
+        self.groups: CodeArray = np.zeros((_SMALLEST, columns), np.int32)
         self.arena: CodeArray = np.empty((_SMALLEST, len(self.rest) + (self.boundary < 0)), dtype)
         self.arena_state: Int64s = np.full(FREE + FREE_LISTS, -1, np.int64)
         self.arena_state[:FREE] = 0
@@ -374,12 +374,9 @@ class Index:
             if needed > len(array):
                 capacity = roomy(needed, len(array), array.shape[1] * array.itemsize)
                 enlarge(self, (name,), capacity, self.group_count)
-        slots = self.slots.shape[0]
-        while needed > FULLEST * slots:
-            slots *= 2
-        if slots != self.slots.shape[0]:
-            table = zeros((slots,), np.dtype(np.uint64))
-            grow_slots(self.slots, table)
+        if needed > FULLEST * len(self.slots):
+            table = zeros((slots_for(needed, len(self.slots)),), np.dtype(np.uint32))
+            grow_slots(self.slots, table, self.keys)
             self.slots = table
 
     def _leave_sparse(self) -> None:
@@ -419,10 +416,13 @@ class Index:
         """Make room for so many more entries."""
         top = int(self.arena_state[TOP])
         row_bytes = self.arena.shape[1] * self.arena.itemsize
-        capacity = roomy(top + entries + 4096, self.arena.shape[0], row_bytes)
-        self.arena = enlarged(self.arena, capacity, top)
-        if capacity > _NARROW_PLACES:
+        needed = top + entries + 4096
+        capacity = roomy(needed, self.arena.shape[0], row_bytes)
+        if needed <= _NARROW_PLACES:
+            capacity = min(capacity, _NARROW_PLACES)
+        else:
             self.groups = self.groups.astype(np.int64, copy=False)
+        self.arena = enlarged(self.arena, capacity, top)
 
 
 def _piece(share: Share) -> int:

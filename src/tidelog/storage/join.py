@@ -11,7 +11,7 @@ import numpy as np
 
 from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import mix
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, Words, inlined, kernel
 from tidelog.storage.postings import LENGTH, OLD, STAMP, START
 from tidelog.storage.slots import AHEAD, LOW, after, fetch_contents, fetch_home, home, number_at
 
@@ -74,7 +74,7 @@ def _has_key(
 
 @inlined
 def _fetch_homes(
-    slots: Slots, batch: CodeArray, first: Integer, constants: Int64s, key: Int32s, digests: Slots
+    slots: Slots, batch: CodeArray, first: Integer, constants: Int64s, key: Int32s, digests: Words
 ) -> None:
     """Write the digests of the keys of a block of bindings, and fetch their homes."""
     for row in range(first, min(first + AHEAD, batch.shape[0])):

@@ -16,6 +16,7 @@ __all__ = [
     "Int64s",
     "Integer",
     "Slots",
+    "Words",
     "emitted",
     "inlined",
     "kernel",
@@ -24,7 +25,9 @@ __all__ = [
 # Rows and batches hold codes in 32 bits until a value needs 64; kernels are compiled for both.
 Code = np.signedinteger[Any]
 CodeArray = npt.NDArray[Code]
-Slots = npt.NDArray[np.uint64]
+# A slot is 32 bits wide (`storage.slots`); hashes and packed facts are words of 64.
+Slots = npt.NDArray[np.uint32]
+Words = npt.NDArray[np.uint64]
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.uint8]

@@ -12,16 +12,17 @@ import numpy as np
 
 from tidelog.storage import atomic
 from tidelog.storage.hashing import hash_row
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, Words, inlined, kernel
 from tidelog.storage.slots import (
     AHEAD,
-    EMPTY,
-    ONE,
     after,
     fetch_contents,
     fetch_home,
     filled,
+    first_place,
+    free_place,
     home,
+    next_place,
     number_at,
 )
 
@@ -40,7 +41,7 @@ def same_rows(left: CodeArray, left_row: Integer, right: CodeArray, right_row: I
 
 
 @inlined
-def _fetch_homes(slots: Slots, rows: CodeArray, digests: Slots) -> None:
+def _fetch_homes(slots: Slots, rows: CodeArray, digests: Words) -> None:
     """Write the digests of some rows, and fetch their homes."""
     for row in range(rows.shape[0]):
         digests[row] = fetch_home(slots, hash_row(rows, row))
@@ -49,7 +50,6 @@ def _fetch_homes(slots: Slots, rows: CodeArray, digests: Slots) -> None:
 @kernel
 def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
     """Enter rows that are known to be distinct into an empty table with room for them."""
-    mask = np.uint64(slots.shape[0] - 1)
     digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
     _fetch_homes(slots, rows[: min(AHEAD, count)], later)
     for first in range(0, count, AHEAD):
@@ -57,10 +57,8 @@ def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
         digests, later = later, digests
         _fetch_homes(slots, rows[end : min(end + AHEAD, count)], later)
         for row in range(first, end):
-            place = digests[row - first] & mask
-            while slots[place] != EMPTY:
-                place = (place + ONE) & mask
-            slots[place] = filled(digests[row - first], row)
+            digest = digests[row - first]
+            slots[free_place(slots, digest)] = filled(slots, digest, row)
 
 
 @inlined
@@ -145,7 +143,7 @@ def insert_rows(
                     _write(rows, number, candidates, candidate, counts, weight)
                     if alive.shape[0] > 0:
                         alive[number] = 1
-                    if atomic.fill(slots, place, filled(digest, number), step > 1):
+                    if atomic.fill(slots, place, filled(slots, digest, number), step > 1):
                         numbers[0] = number + 1
                         inserted += 1
                         break
@@ -158,7 +156,7 @@ def insert_rows(
                         # Relations with `alive` are inserted into by one thread.
                         number = _take_number(numbers, shared, step)
                         _write(rows, number, candidates, candidate, counts, weight)
-                        slots[place] = filled(digest, number)
+                        slots[place] = filled(slots, digest, number)
                         alive[number] = 1
                         numbers[0] = number + 1
                         inserted += 1
@@ -174,19 +172,18 @@ def insert_rows(
 @kernel
 def move_rows(slots: Slots, rows: CodeArray, counts: Int32s, sources: Int64s, targets: Int64s) -> None:
     """Give each row numbered by `sources` the number in `targets`, which must be free."""
-    mask = np.uint64(slots.shape[0] - 1)
     for position in range(sources.shape[0]):
         source, target = sources[position], targets[position]
         digest = hash_row(rows, source)
-        place = digest & mask
-        wanted = filled(digest, source)
+        place = first_place(digest, slots.shape[0])
+        wanted = filled(slots, digest, source)
         while slots[place] != wanted:
-            place = (place + ONE) & mask
+            place = next_place(place, slots.shape[0])
         for column in range(rows.shape[1]):
             rows[target, column] = rows[source, column]
         if counts.shape[0] > 0:
             counts[target] = counts[source]
-        slots[place] = filled(digest, target)
+        slots[place] = filled(slots, digest, target)
 
 
 def moves_into_gaps(blocks: Sequence[Int64s], last: int) -> tuple[Int64s, Int64s]:

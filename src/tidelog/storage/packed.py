@@ -18,7 +18,7 @@ import numpy.typing as npt
 from tidelog.kernels.fetch import fetch
 from tidelog.storage import atomic
 from tidelog.storage.join import code_of
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Words, inlined, kernel
 from tidelog.storage.membership import WON, write_won
 from tidelog.storage.postings import code_range
 from tidelog.storage.sharing import Share, by_one_thread
@@ -261,7 +261,7 @@ def list_words(table: Entries, widths: Int64s, first: int, last: int, rows: Code
 
 
 @inlined
-def _fetch_words(table: Entries, widths: Int64s, rows: CodeArray, first: Integer, mixed: Slots) -> None:
+def _fetch_words(table: Entries, widths: Int64s, rows: CodeArray, first: Integer, mixed: Words) -> None:
     """Write the mixed words of a block of rows, _OUTSIDE for those that do not fit, and fetch their homes."""
     length, mask = np.uint64(widths.sum()), np.uint64(table.shape[0] - 1)
     for offset in range(min(AHEAD, rows.shape[0] - first)):
@@ -351,7 +351,7 @@ def insert_words(
 @inlined
 def _fetch_operands(
     table: Entries, widths: Int64s, batch: CodeArray, first: Integer, constants: Int64s, key: Int32s,
-    mixed: Slots,
+    mixed: Words,
 ) -> None:  # fmt: skip
     """Do for the operands of a block of bindings what `_fetch_words` does for rows."""
     length, mask = np.uint64(widths.sum()), np.uint64(table.shape[0] - 1)

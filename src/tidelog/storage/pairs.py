@@ -13,15 +13,15 @@ import numpy.typing as npt
 from tidelog.kernels.fetch import fetch
 from tidelog.storage import atomic
 from tidelog.storage.join import code_of
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Words, kernel
 from tidelog.storage.membership import WON, write_won
 from tidelog.storage.postings import code_range
 from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import AHEAD
 from tidelog.values.memory import zeros
 
-# Slots take at least this many bytes per row; bits must take less.
-_SLOT_BYTES = 16
+# Bits must take fewer bytes than this per row. Packed words may take less, but bits stay in the cache.
+_MOST_BYTES = 16
 _SMALLEST_ROWS = 1 << 18
 
 _SHIFT = np.uint64(6)
@@ -87,7 +87,7 @@ def fitting_pairs(
     It is known that there are at least so many codes in each column.
     """
     height, width = least
-    if needed < _SMALLEST_ROWS or height * width > 8 * _SLOT_BYTES * needed:
+    if needed < _SMALLEST_ROWS or height * width > 8 * _MOST_BYTES * needed:
         return None
     for piece in rows():
         smallest_left, left = code_range(piece, 0, 0, len(piece))
@@ -96,7 +96,7 @@ def fitting_pairs(
             return None
         # Python's integers: those of NumPy would overflow for codes of 64 bits.
         height, width = max(height, int(left) + 1), max(width, int(right) + 1)
-        if height * ((width + 63) // 64) * 8 > _SLOT_BYTES * needed:
+        if height * ((width + 63) // 64) * 8 > _MOST_BYTES * needed:
             return None
     if not height:
         return None
@@ -108,7 +108,7 @@ def fitting_pairs(
 
 @kernel
 def insert_pairs(
-    words: Slots, height: int, width: int, words_per_row: int, rows: CodeArray, candidates: CodeArray,
+    words: Words, height: int, width: int, words_per_row: int, rows: CodeArray, candidates: CodeArray,
     position: int, numbers: Int64s, shared: Int64s, step: int,
 ) -> int:  # fmt: skip
     """Insert the candidates from `position` on that are not present.
@@ -151,7 +151,7 @@ def insert_pairs(
 
 
 @kernel
-def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, is_shared: bool) -> None:
+def mark_pairs(words: Words, words_per_row: int, rows: CodeArray, is_shared: bool) -> None:
     """Set the bits of rows that are known to be distinct and inside; others may mark other rows meanwhile."""
     for row in range(rows.shape[0]):
         right = np.uint64(rows[row, 1])
@@ -160,7 +160,7 @@ def mark_pairs(words: Slots, words_per_row: int, rows: CodeArray, is_shared: boo
 
 
 @kernel
-def list_pairs(words: Slots, words_per_row: int, first: int, last: int, rows: CodeArray) -> int:
+def list_pairs(words: Words, words_per_row: int, first: int, last: int, rows: CodeArray) -> int:
     """Write the pairs in a range of words; return how many."""
     written = np.int64(0)
     for place in range(first, last):
@@ -176,7 +176,7 @@ def list_pairs(words: Slots, words_per_row: int, first: int, last: int, rows: Co
 
 @kernel
 def find_pairs(
-    words: Slots,
+    words: Words,
     height: int,
     width: int,
     words_per_row: int,

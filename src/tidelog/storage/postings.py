@@ -19,7 +19,7 @@ import numpy as np
 
 from tidelog.kernels.fetch import fetch
 from tidelog.storage.hashing import hash_columns
-from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, Words, inlined, kernel
 from tidelog.storage.slots import AHEAD, after, fetch_contents, fetch_home, filled, home, number_at
 
 # Columns of the array `groups`.
@@ -80,14 +80,14 @@ def number_groups(
                 group = np.int64(known)
                 for position in range(columns.shape[0]):
                     keys[group, position] = rows[row, columns[position]]
-                slots[place] = filled(digest, group)
+                slots[place] = filled(slots, digest, group)
                 known += 1
             numbers[row - first] = group
     return known
 
 
 @inlined
-def _fetch_homes(slots: Slots, rows: CodeArray, columns: Int32s, digests: Slots) -> None:
+def _fetch_homes(slots: Slots, rows: CodeArray, columns: Int32s, digests: Words) -> None:
     """Write the digests of the keys of some rows, and fetch their homes."""
     for row in range(rows.shape[0]):
         digests[row] = fetch_home(slots, hash_columns(rows, row, columns))

@@ -21,7 +21,7 @@ from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.relation_indexes import RelationIndexes
 from tidelog.storage.sharing import Share, by_one_thread
-from tidelog.storage.slots import FULLEST, grow_slots
+from tidelog.storage.slots import FULLEST, grow_slots, slots_built_for, slots_for
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
 _SMALLEST = 64
@@ -67,7 +67,7 @@ class StoredRelation(RelationIndexes):
         # By row number; those in the range `dropped` have no content, and are found in `_presence` alone.
         self.held: CodeArray = np.empty((_SMALLEST, arity), dtype)
         self.dropped = (0, 0)
-        self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint64)
+        self._slots: Slots = np.zeros(_SMALLEST * 2, np.uint32)
         # Says whether a row is present, without its number, and stands in for the slots.
         self._presence: PairBits | PackedWords | None = None
         self.needs_numbers = True
@@ -189,7 +189,7 @@ class StoredRelation(RelationIndexes):
         return needed <= FULLEST * len(self._slots)
 
     def _enlarge_membership(self, needed: int, share: Share = by_one_thread) -> None:
-        """Double the slots, or switch to presence alone where it is smaller or faster."""
+        """Enlarge the slots, or switch to presence alone where it is smaller or faster."""
         if self.needs_numbers:
             self.require_numbers()
         elif not self.counts_derivations and not self.alive.size:
@@ -199,12 +199,10 @@ class StoredRelation(RelationIndexes):
                 self.require_numbers()
         if not self._slots.size:
             self._build_slots()
-        size = self._slots.shape[0]
-        while needed > FULLEST * size:
-            size *= 2
-        larger = zeros((size,), np.dtype(np.uint64))
-        grow_slots(self._slots, larger)
-        self._slots = larger
+        if needed > FULLEST * len(self._slots):
+            larger = zeros((slots_for(needed, len(self._slots)),), np.dtype(np.uint32))
+            grow_slots(self._slots, larger, self.held)
+            self._slots = larger
 
     def _pairs(self, needed: int, share: Share) -> PairBits | None:
         """Return the rows as bits of pairs, if these take less memory than slots for `needed` rows."""
@@ -227,7 +225,7 @@ class StoredRelation(RelationIndexes):
         if presence is None:
             return False
         self._presence = presence
-        self._slots = np.zeros(0, np.uint64)
+        self._slots = np.zeros(0, np.uint32)
         return True
 
     @property
@@ -250,10 +248,7 @@ class StoredRelation(RelationIndexes):
 
     def _build_slots(self) -> None:
         """Enter all rows into a new table, which others see only once it is complete."""
-        size = 2 * _SMALLEST
-        while self.count > FULLEST * size:
-            size *= 2
-        slots = zeros((size,), np.dtype(np.uint64))
+        slots = zeros((slots_built_for(self.count),), np.dtype(np.uint32))
         number_rows(slots, self.rows, self.count)
         self._slots = slots
         self._presence = None
@@ -268,7 +263,7 @@ class StoredRelation(RelationIndexes):
         self._enlarge_rows(needed)
         self.held[self.count : needed] = rows
         self.count = needed
-        self._slots, self._presence = np.empty(0, np.uint64), None
+        self._slots, self._presence = np.empty(0, np.uint32), None
 
     def put_aside(self, rows: CodeArray) -> Int64s:
         """Write rows behind all others, until more are inserted, and return numbers that lead to them."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from tidelog.storage.join import code_of, fetch_posting, passes, rows_in_view
-from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, Words, inlined, kernel
 from tidelog.storage.marked import write_matches
 from tidelog.storage.postings import LENGTH, START
 from tidelog.storage.slots import AHEAD, EMPTY
@@ -38,13 +38,13 @@ _SPREAD: Final = np.uint64(0x9E3779B1)
 
 @inlined
 def _enter_facts(
-    known: Slots,
+    known: Words,
     word: np.uint64,
     head: Integer,
     level: Postings,
     facts: Postings,
     has_level: bool,
-    shifts: Slots,
+    shifts: Words,
 ) -> None:
     """Enter the facts of the head's group; the word has their key, and `shifts` place the other columns."""
     if not has_level:
@@ -64,7 +64,7 @@ def _enter_facts(
 
 @inlined
 def _enter_posting(
-    known: Slots, word: np.uint64, home: np.uint64, arena: CodeArray, posting: CodeArray, shifts: Slots
+    known: Words, word: np.uint64, home: np.uint64, arena: CodeArray, posting: CodeArray, shifts: Words
 ) -> None:
     mask = np.uint64(known.shape[0] - 1)
     start = np.int64(posting[START])
@@ -105,7 +105,7 @@ def _matches_ahead(found: Int64s, groups: CodeArray, heads: Int64s, row: Integer
 @inlined
 def _with_columns(
     word: np.uint64, batch: CodeArray, row: Integer, constants: Int64s, columns: Int64s, sources: Int32s,
-    widths: Int64s, shifts: Slots,
+    widths: Int64s, shifts: Words,
 ) -> tuple[np.uint64, np.uint64]:  # fmt: skip
     """Return a word with columns of the head that a binding has, and a place; 0 if one does not fit."""
     place, outside = EMPTY, EMPTY
@@ -121,7 +121,7 @@ def _with_columns(
 @inlined
 def _word_of(
     arena: CodeArray, entry: Integer, key: np.uint64, home: np.uint64, columns: Int64s, widths: Int64s,
-    shifts: Slots,
+    shifts: Words,
 ) -> tuple[np.uint64, np.uint64]:  # fmt: skip
     """Return the word of a candidate, and a place for it; the word is 0 if a column does not fit."""
     word, place, outside = key, home, EMPTY
@@ -134,7 +134,7 @@ def _word_of(
 
 
 @inlined
-def _shifts(widths: Int64s) -> Slots:
+def _shifts(widths: Int64s) -> Words:
     """Return where each column begins in a word."""
     shifts = np.zeros(widths.shape[0], np.uint64)
     for column in range(widths.shape[0] - 1, 0, -1):
@@ -146,7 +146,7 @@ def _shifts(widths: Int64s) -> Slots:
 def join_unknown(
     batch: CodeArray, constants: Int64s, found: Int64s, groups: CodeArray, arena: CodeArray,
     view: tuple[int, int, int], filters: Int32s, sources: Int32s, heads: Int64s, level: Postings,
-    facts: Postings, has_level: bool, key: Int64s, free: Int64s, widths: Int64s, known: Slots, state: Int64s,
+    facts: Postings, has_level: bool, key: Int64s, free: Int64s, widths: Int64s, known: Words, state: Int64s,
     out: CodeArray,
 ) -> int:  # fmt: skip
     """Write one row per binding and matching entry that is not known to be a fact; return how many.

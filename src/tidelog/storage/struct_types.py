@@ -54,6 +54,8 @@ class _PointerModel(models.PrimitiveModel):
 
 def _seen_as(element: Any) -> Any:
     """Return the type of an element in kernels: integers narrower than 64 bits are widened."""
+    if element == types.uint32:
+        return types.uint64
     return types.int64 if element in {types.uint8, types.int32} else element
 
 

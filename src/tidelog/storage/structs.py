@@ -79,7 +79,7 @@ class Elements:
 
     def __getitem__(self, place: Integer) -> np.int64:
         value = self._at(place).value
-        return cast("np.int64", np.uint64(value)) if self._kind is ctypes.c_uint64 else np.int64(value)
+        return cast("np.int64", np.uint64(value)) if self._kind is ctypes.c_uint32 else np.int64(value)
 
     def __setitem__(self, place: Integer, value: Integer | np.uint64) -> None:
         self._at(place).value = int(value)
@@ -128,10 +128,10 @@ class Int64Array(ByteArray):
 
 
 class SlotArray(ByteArray):
-    """A field of a struct: the address of the slots of an index or a membership, unsigned words."""
+    """A field of a struct: the address of the slots of an index or a membership, unsigned."""
 
-    compiled = "uint64"
-    kind = ctypes.c_uint64
+    compiled = "uint32"
+    kind = ctypes.c_uint32
 
 
 def struct(declared: StructClass) -> StructClass:

@@ -21,7 +21,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ChainStep, Sources, first_buffer, next_buffer
 from tidelog.plan.operators import IndexJoin, Operator, ScanView
 from tidelog.storage import Index, StoredRelation
-from tidelog.storage.kernel import CodeArray, Int64s, Slots
+from tidelog.storage.kernel import CodeArray, Int64s, Words
 from tidelog.storage.sieve import HEAD, MATCHES, NO_GROUP, ROW, STATES, join_unknown
 
 # How many words are known at a time: they take a quarter of a mebibyte, a part of the processor's cache.
@@ -98,7 +98,7 @@ class SieveStep(ChainStep):
         self._bound = {column for column, source in enumerate(self._sources) if source < len(layout)}
         self._constants = sources.constants()
         self._progress = np.zeros(STATES, np.int64)
-        self._known: Slots = np.zeros(0, np.uint64)
+        self._known: Words = np.zeros(0, np.uint64)
         # What the words of known facts depend on.
         self._words: tuple[int, Int64s] | None = None
         self._out = first_buffer(len(join.outputs), state.dtype)

@@ -59,18 +59,17 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
     status = _find_groups(tables, index, rows, groups)
     if status != DONE:
         return status
-    done = append_entries(
-        array_at(array_pointer(index.groups.address), (index.group_capacity, NUMBERED), np.int64),
-        array_at(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype),
-        array_at(array_pointer(index.arena_state), (FREE + FREE_LISTS,), np.int64),
-        array_at(array_pointer(index.exact), (index.exact_count,), np.uint8),
-        rows,
-        array_at(array_pointer(index.rest_columns.address), (index.rest_width,), np.int32),
-        groups,
-        first,
-        0,
-        -1,
-    )
+    shape = index.group_capacity, NUMBERED
+    arena = array_at(array_pointer(index.arena), (index.arena_capacity, index.rest_width + 1), like.dtype)
+    state = array_at(array_pointer(index.arena_state), (FREE + FREE_LISTS,), np.int64)
+    exact = array_at(array_pointer(index.exact), (index.exact_count,), np.uint8)
+    rest = array_at(array_pointer(index.rest_columns.address), (index.rest_width,), np.int32)
+    if index.wide_groups.address == 0:
+        narrow = array_at(array_pointer(index.groups.address), shape, np.int32)
+        done = append_entries(narrow, arena, state, exact, rows, rest, groups, first, 0, -1)
+    else:
+        wide = array_at(array_pointer(index.wide_groups.address), shape, np.int64)
+        done = append_entries(wide, arena, state, exact, rows, rest, groups, first, 0, -1)
     index.rows_indexed = first + done
     return DONE if first + done == last else NEEDS_ROOM
 
@@ -110,7 +109,7 @@ def _find_groups(tables: Tables, index: IndexRecord, rows: CodeArray, groups: In
     needed = index.group_count + groups.shape[0]
     if needed > index.key_capacity or needed > index.group_capacity or needed > FULLEST * index.slot_count:
         return NEEDS_ROOM
-    slots = array_at(array_pointer(index.slots.address), (index.slot_count,), np.uint64)
+    slots = array_at(array_pointer(index.slots.address), (index.slot_count,), np.uint32)
     keys = array_at(array_pointer(index.keys), (index.key_capacity, index.key_width), rows.dtype)
     index.group_count = number_groups(
         slots, keys, rows, columns, first, first + groups.shape[0], index.group_count, groups

@@ -41,13 +41,20 @@ def _bound(tables: Tables, index: IndexRecord, cursor: Cursor, kind: Integer, va
 
 
 @inlined
+def _group_field(index: IndexRecord, group: Integer, field: Integer) -> Integer:
+    """Return where the posting of a group begins, or how long it is."""
+    place = group * NUMBERED + field
+    return index.groups[place] if index.wide_groups.address == 0 else index.wide_groups[place]
+
+
+@inlined
 def posting_size(tables: Tables, index: IndexRecord, group: Integer) -> Integer:
     """Return how many facts a group has; about how many, if it is one of a level."""
     if index.below >= 0:
         below = tables.indexes[index.below]
-        return index.groups[group * NUMBERED + LENGTH] * (below.rows_indexed // max(below.group_count, 1))
+        return _group_field(index, group, LENGTH) * (below.rows_indexed // max(below.group_count, 1))
     if index.newest.address == 0:
-        return index.groups[group * NUMBERED + LENGTH]
+        return _group_field(index, group, LENGTH)
     size = np.int64(0)
     row = group
     while row >= 0:
@@ -94,8 +101,8 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
         return
     cursor.arena = index.arena
     cursor.width = index.rest_width + 1
-    cursor.entry = index.groups[group * NUMBERED + START]
-    cursor.tail_end = cursor.entry + index.groups[group * NUMBERED + LENGTH]
+    cursor.entry = _group_field(index, group, START)
+    cursor.tail_end = cursor.entry + _group_field(index, group, LENGTH)
     cursor.tail = cursor.tail_end
     if bounds < cursor.next:
         cursor.tail = cursor.entry + index.sorted_lengths[group]

@@ -77,14 +77,16 @@ class IndexRecord:
     `sorted_lengths` and `position` belong to ordered ones: the lengths of the sorted runs, and where the
     ordered column is in an entry. An index that is not used is not kept up to date, and may not even exist.
 
-    A direct index has `newest` and `earlier` in place of postings (see `storage.direct`).
+    A direct index has `newest` and `earlier` in place of postings (see `storage.direct`). Groups of an index
+    with more entries than 32 bits count are `wide_groups`.
 
     A level has the keys of the index `below` it as its rows, by their group numbers; others have -1 there.
     """
 
     slots: SlotArray
     keys: Word
-    groups: Int64Array
+    groups: Int32Array
+    wide_groups: Int64Array
     arena: Word
     arena_state: Word
     exact: Word

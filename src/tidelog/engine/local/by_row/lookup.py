@@ -12,13 +12,19 @@ from tidelog.engine.local.by_row.layout import (
 from tidelog.storage.hashing import mix
 from tidelog.storage.judge_row import ABSENT_LEVEL
 from tidelog.storage.kernel import Integer, inlined
-from tidelog.storage.slots import FULLEST
+from tidelog.storage.slots import (
+    EMPTY,
+    FULLEST,
+    LOW,
+    first_place,
+    next_place,
+    number_bits,
+    number_in,
+    tag_of,
+    word_of,
+)
 from tidelog.storage.structs import Elements, elements_at
 
-_HALF = np.uint64(32)
-_LOW = np.uint64(0xFFFFFFFF)
-_EMPTY = np.uint64(0)
-_ONE = np.uint64(1)
 _NARROW = np.int64(2**31)
 
 
@@ -35,7 +41,7 @@ def hash_gathered(tables: Tables, width: Integer) -> np.uint64:
     state = np.uint64(width)
     for position in range(width):
         state = mix(state ^ np.uint64(tables.gathered[position]))
-    return state & _LOW
+    return state & LOW
 
 
 @inlined
@@ -52,17 +58,18 @@ def _find_slot(
     tables: Tables, slots: Elements, slot_count: Integer, stored: Integer, width: Integer, digest: np.uint64
 ) -> Integer:
     """Return the number that the slots have for the values gathered, or -1."""
-    mask = np.uint64(slot_count - 1)
-    slot = digest & mask
+    bits = number_bits(slot_count)
+    tag = tag_of(digest, bits)
+    place = first_place(digest, slot_count)
     while True:
-        word = slots[np.int64(slot)]
-        if word == _EMPTY:
+        word = np.uint64(slots[np.int64(place)])
+        if word == EMPTY:
             return np.int64(-1)
-        if word >> _HALF == digest:
-            number = np.int64(word & _LOW) - 1
+        if word >> bits == tag:
+            number = number_in(word, bits)
             if _is_at(tables, stored, number, width):
                 return number
-        slot = (slot + _ONE) & mask
+        place = next_place(place, slot_count)
 
 
 @inlined
@@ -117,11 +124,10 @@ def append_row(tables: Tables, relation: RelationRecord, digest: np.uint64) -> I
         if tables.has_narrow_codes and (value >= _NARROW or value < -_NARROW):
             return np.int64(-NEEDS_WIDE_CODES)
         elements_at(relation.rows, tables.codes)[number * relation.arity + column] = value
-    mask = np.uint64(relation.slot_count - 1)
-    slot = digest & mask
-    while relation.slots[np.int64(slot)] != _EMPTY:
-        slot = (slot + _ONE) & mask
-    relation.slots[np.int64(slot)] = (digest << _HALF) | np.uint64(number + 1)
+    place = first_place(digest, relation.slot_count)
+    while np.uint64(relation.slots[np.int64(place)]) != EMPTY:
+        place = next_place(place, relation.slot_count)
+    relation.slots[np.int64(place)] = word_of(digest, number, number_bits(relation.slot_count))
     relation.count = number + 1
     return number
 

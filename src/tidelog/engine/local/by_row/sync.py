@@ -178,6 +178,8 @@ class Sync:
             return
         self._index_arrays[number] = arrays
         _write_addresses(row, _INDEX_ARRAYS, arrays)
+        is_wide = index.groups.dtype == np.int64
+        row["wide_groups"], row["groups"] = (row["groups"], 0) if is_wide else (0, row["groups"])
         row["newest"] = row["earlier"] = 0
         row["is_dense"] = index.is_dense
         row["slot_count"] = index.slots.shape[0]
