@@ -188,5 +188,5 @@ def test_the_other_common_kernels_follow_in_the_background(fresh: Path, tmp_path
 
     _run(fresh, " ".join(["python wait.py", *(file.name for file in missing)]))
 
-    assert len(missing) == 3
+    assert len(missing) == 4
     assert {file.name for file in missing} <= {file.name for file in _compiled(fresh)}

@@ -21,15 +21,13 @@ ONE = np.uint64(1)
 _WORD = np.uint64(64)
 # A table grows when more than this share of its slots would be full.
 FULLEST = 0.7
-_SMALLEST = 128
 # Look-ups go in blocks of this many: while one block is looked up, the homes of the next one are fetched.
 AHEAD = 16
 
 
 def slots_for(count: int, present: int = 0) -> int:
     """Return how many slots a table needs that has `present` of them and shall take `count` numbers."""
-    needed = int(count / FULLEST) + 1
-    return max(_SMALLEST, needed, present + present // 2)
+    return max(int(count / FULLEST) + 1, present + present // 2)
 
 
 def slots_built_for(count: int) -> int:
