@@ -53,7 +53,7 @@ class OpenOptions:
     `evaluate`: when facts are derived: `"all"` of them when the session is opened and in every epoch;
     `"on-demand"` when a question needs them; `"magic"` on demand only for relations declared `magic`.
     `strategy`: how epochs are applied.
-    `max_update_share`: the share of a recompute's cost that an update may take before it is abandoned.
+    `max_update_share`: the share of a recompute's cost that an update may take to find what is affected.
     `switch`: what decides that an update takes too long: `"work"` counts derivations, stratum by stratum,
     under `auto`; `"clock"` abandons an epoch that takes longer than that share of the last evaluation.
     `store`: a folder that keeps the program and its state. If it already holds a store, the session continues

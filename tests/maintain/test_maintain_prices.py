@@ -141,7 +141,7 @@ def test_cheaper_updates_lower_a_prediction_at_once():
 def refusals(learned: Learned, rows: int) -> int:
     """Return how often a change is recomputed before it is followed all the same."""
     learned.refusals = 0
-    while not learned.has_waited(rows):
+    while not learned.has_waited(rows, is_growing=False):
         learned.refusals += 1
     return learned.refusals
 
@@ -160,6 +160,54 @@ def test_failures_make_the_next_attempt_rarer():
     waited.append((refusals(learned, 10), refusals(learned, 1_000)))
 
     assert waited == [(1, 16), (0, 64), (3, 256), (1, 16)]
+
+
+def test_a_size_that_was_followed_before_is_tried_again_sooner():
+    """After an update has succeeded, one that fails says little about the next of the same size."""
+    learned = Learned(MILLION)
+    learned.learn(1_000, 100_000)
+    learned.learn_failure(1_000, 300_000)
+
+    assert refusals(learned, 900) == 0
+    assert refusals(learned, 5_000) == 64
+    learned.learn_failure(1_000, 300_000)
+    assert refusals(learned, 900) == 3
+
+
+def test_what_comes_after_the_first_sweep_is_learned():
+    """It rises at once and falls bit by bit, and what is too small to be measured says nothing."""
+    learned = Learned(MILLION)
+    found = []
+    for first, work in ((100_000, 150_000), (10, 1_000_000), (100_000, 180_000), (100_000, 130_000)):
+        learned.learn_rest(first, work)
+        found.append(learned.rest)
+
+    assert found == pytest.approx([0.5, 0.5, 0.8, 0.7])
+    learned.learn_rest(100_000, 10_000_000)
+    assert learned.rest == 1.0
+
+
+@pytest.mark.parametrize(
+    ("budget", "extended"),
+    [
+        (Budget(100.0), Budget(160.0)),
+        (Budget(300.0), Budget(300.0)),
+        (Budget(100.0, 0.2), Budget(160.0, 0.32)),
+        (Budget(100.0, 0.5), Budget(160.0, 0.5)),
+    ],
+)
+def test_an_update_of_which_only_the_rest_is_left_goes_on(budget: Budget, extended: Budget):
+    """Half as much again as is expected is allowed, whatever the budget was."""
+    assert budget.extended(100.0, 0.2, 0.4) == pytest.approx(extended)
+
+
+def test_an_update_is_tried_where_its_first_sweep_fits_the_budget():
+    """What comes after the first sweep is not counted against the budget."""
+    learned = Learned(MILLION, is_indexed=True)
+    before = learned.acceptable(Budget(100_000.0), MILLION)
+    learned.learn_rest(100_000, 150_000)
+
+    assert (before, learned.acceptable(Budget(100_000.0), MILLION)) == (100_000, 150_000)
 
 
 def test_other_rules_keep_only_what_a_recompute_took():

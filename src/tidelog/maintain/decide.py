@@ -145,7 +145,7 @@ def _decide_by_cost(now: Situation, switch: float, update: Decision) -> Decision
     predicted = learned.predict(now.rows, now.share, is_growing=now.is_growing, is_recursive=now.is_recursive)
     budget = learned.budget(switch, now.expected)
     acceptable = learned.acceptable(budget, now.expected)
-    if predicted <= acceptable or learned.has_waited(now.rows):
+    if predicted <= acceptable or learned.has_waited(now.rows, is_growing=now.is_growing):
         return replace(update, predicted=predicted, budget=budget)
     unready = "" if acceptable == budget.work else ", with indexes still to be made,"
     against = (

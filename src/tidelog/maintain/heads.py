@@ -45,9 +45,13 @@ class WorkMeter:
     derivations: LocalDerivations
     budget: Budget
     seen: int = 0
+    # What is expected after the first sweep, as a multiple of it, and what that one took.
+    rest: float = 0.0
+    first: int = 0
 
     def __post_init__(self) -> None:
         self._bindings_before = self.derivations.work
+        self._built_before = self.derivations.building_seconds
         self._watch = Stopwatch()
 
     @property
@@ -57,13 +61,19 @@ class WorkMeter:
 
     @property
     def seconds(self) -> float:
-        """Return the time worked since the update began."""
-        return self._watch.seconds
+        """Return the time worked since the update began, without what later updates will not do again."""
+        return self._watch.seconds - (self.derivations.building_seconds - self._built_before)
 
     def spend(self, derivations: int) -> None:
         """Count derivations; raise `OverBudget` if they are too many."""
         self.seen += derivations
         self.check()
+
+    def end_first_sweep(self) -> None:
+        """Let the update finish if only what is expected is left: it is known now what is affected."""
+        self.first = self.work
+        if self.rest:
+            self.budget = self.budget.extended(self.first, self.seconds, self.rest)
 
     def check(self) -> None:
         """Raise if the budget is spent, even where bindings lead to no derivation."""

@@ -3,7 +3,7 @@
 from dataclasses import field, replace
 
 from tidelog.dataclass import dataclass
-from tidelog.maintain.prices import UNKNOWN, Budget, Price, price_ratio, update_budget
+from tidelog.maintain.prices import FREE_WORK, UNKNOWN, Budget, Price, price_ratio, update_budget
 
 # The part of a recompute that a change is expected to cost as long as no update was measured: that of
 # the rows it changes, times this in a recursive stratum, which derives more from them.
@@ -17,11 +17,14 @@ _PART_WITHOUT_INDEXES = 0.25
 _LEFT_UNDONE = 2.0
 # Recomputes in place of an update that is expected to cost too much, before one is tried all the same:
 # the data may have changed. Each failure makes them more. Changes of few rows differ most in what they
-# cost, so that for them one failure says nothing about the next.
+# cost, so that for them one failure says little about the next; nor does it for changes of a size that was
+# followed before.
 _PATIENCE = 16
 _MORE_PATIENCE = 4
 _FEW_ROWS = 32
 _POINTS = 16
+# An update is not let go on in the hope that its first sweep was the smaller part.
+_MOST_REST = 1.0
 
 
 @dataclass
@@ -37,11 +40,15 @@ class Learned:
     update_price: Price = UNKNOWN
     # What the last updates cost per changed row, whatever their size.
     work_per_row: float = 0.0
+    # What followed the first sweep of updates, as a multiple of it; 0 if none was measured.
+    rest: float = 0.0
     # How often in a row an update was expected to cost too much, and how often that is believed.
     refusals: int = 0
     patience: int = _PATIENCE
     # The same by size: whether the change could only add facts, and the binary digits of its rows.
     _rates: dict[tuple[bool, int], float] = field(default_factory=dict)
+    # Sizes of which an update has succeeded.
+    _succeeded: set[tuple[bool, int]] = field(default_factory=set)
     # After a net deletion of so many rows, a recompute took this share of the one before it: the more
     # rows, the smaller the share.
     _shrunk: list[tuple[int, float]] = field(default_factory=list)
@@ -90,11 +97,12 @@ class Learned:
     def acceptable(self, budget: Budget, expected: float) -> float:
         """Return the most work that an update may be expected to take for it to be tried."""
         is_ready = self.is_indexed or expected < _WORK_WORTH_INDEXES
-        return budget.work if is_ready else _PART_WITHOUT_INDEXES * budget.work
+        # It goes on beyond its budget if only the rest is left.
+        return (1.0 + self.rest) * budget.work if is_ready else _PART_WITHOUT_INDEXES * budget.work
 
-    def has_waited(self, rows: int) -> bool:
+    def has_waited(self, rows: int, *, is_growing: bool) -> bool:
         """Say whether updates were refused so often that one of so many rows is tried all the same."""
-        if rows > _FEW_ROWS:
+        if rows > _FEW_ROWS and (is_growing, rows.bit_length()) not in self._succeeded:
             return self.refusals >= self.patience
         # One as long as no update failed; none after the first failure, three after two, fifteen after three.
         has_failed = self.patience > _PATIENCE
@@ -110,9 +118,16 @@ class Learned:
         size = is_growing, rows.bit_length()
         self.work_per_row = _lowered(self.work_per_row or rate, rate)
         self._rates[size] = _lowered(self._rates.get(size, rate), rate)
+        self._succeeded.add(size)
         self._learn_price(work, seconds)
         self.refusals, self.patience = 0, _PATIENCE
         self.is_indexed = True
+
+    def learn_rest(self, first: int, work: int) -> None:
+        """Remember how much of an update came after its first sweep; more at once, less bit by bit."""
+        if first >= FREE_WORK:
+            rest = min(work / first - 1.0, _MOST_REST)
+            self.rest = max(rest, 0.8 * self.rest + 0.2 * rest)
 
     def learn_failure(self, rows: int, work: int, seconds: float = 0.0, *, is_growing: bool = False) -> None:
         """Remember that an update would have cost more than this."""

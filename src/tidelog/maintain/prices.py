@@ -28,6 +28,8 @@ _KEPT = 0.5
 _FAR_TOO_HIGH = 2.0
 # A pause of the machine must not end an update that has done less than this part of the work it may do.
 _PAUSED_PART = 0.25
+# What is left of an update when its first sweep is done may take so many times what is expected.
+_MARGIN = 1.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,13 @@ class Budget(NamedTuple):
         if not self.seconds:
             return work > self.work
         return seconds > self.seconds and work > max(_PAUSED_PART * self.work, FREE_WORK)
+
+    def extended(self, work: float, seconds: float, rest: float) -> "Budget":
+        """Return what an update may take that has done this and has about `rest` times as much left."""
+        factor = 1.0 + _MARGIN * rest
+        if self.seconds:
+            return Budget(max(self.work, factor * work), max(self.seconds, factor * seconds))
+        return Budget(max(self.work, factor * work))
 
 
 def update_budget(switch: float, recompute_work: float, recompute: Price, update: Price) -> Budget:

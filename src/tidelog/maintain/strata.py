@@ -256,7 +256,7 @@ class PlainStratum(KeptStratum):
             super().forget()
         marks = {name: self.marks_of(name) for name in self.stratum.relations}
         judge = EpochJudge(self.engine.relations, marks, earlier)
-        meter = WorkMeter(self.engine.derivations, decision.budget, steps)
+        meter = WorkMeter(self.engine.derivations, decision.budget, steps, self.learned.rest)
         check_level = partial(self.engine.check_level, self.stratum)
         kept = decision.rules.kept(self.rules)
         derivations = self.engine.derivations
@@ -284,6 +284,8 @@ class PlainStratum(KeptStratum):
             return self._recompute(own, earlier, give_up(decision, work, seconds), work)
         if traces is not None:
             self.trace.learn(changed_rows(own, earlier), meter.work)
+        elif decision.strategy is Strategy.UPDATE:
+            self.learned.learn_rest(meter.first, meter.work)
         self.dense, self.dense_versions = dense, self._versions()
         return StratumOutcome(changes, decision, meter.work)
 

@@ -69,6 +69,7 @@ class Sweeps:
             each.ensure_room()
         own = {name: self.heads.own_inputs(name, change) for name, change in inputs.items()}
         affected = self._lose(own)
+        self.heads.meter.end_first_sweep()
         for name, rows in affected.items():
             marks[name].drop(rows)
         for name, change in own.items():

@@ -249,7 +249,8 @@ class StoredRelation(RelationIndexes):
     def _build_slots(self) -> None:
         """Enter all rows into a new table, which others see only once it is complete."""
         slots = zeros((max(2 * _SMALLEST, slots_built_for(self.count)),), np.dtype(np.uint32))
-        number_rows(slots, self.rows, self.count)
+        with self._building():
+            number_rows(slots, self.rows, self.count)
         self._slots = slots
         self._presence = None
 

@@ -1,6 +1,8 @@
 """The indexes of a relation, and when which kind of them is built."""
 
-from collections.abc import Collection
+import time
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -36,6 +38,17 @@ class RelationIndexes:
         self._keys_joined: set[IndexName] = set()
         self._is_trimmed = False
         self.tries: dict[tuple[int, ...], Trie] = {}
+        # What making indexes and slots took so far: the first update after an evaluation pays for later ones.
+        self.building_seconds = 0.0
+
+    @contextmanager
+    def _building(self) -> Iterator[None]:
+        """Measure what is done inside."""
+        begun = time.process_time()
+        try:
+            yield
+        finally:
+            self.building_seconds += time.process_time() - begun
 
     @property
     def rows(self) -> CodeArray:
@@ -59,12 +72,19 @@ class RelationIndexes:
         index = self.indexes.get(key)
         if index is None:
             index = Index(key, self.arity, self.dtype, is_numbered=self._numbers_entries)
-            index.add_rows(self.rows, boundary, are_last=self._is_trimmed, share=share)
+            with self._building():
+                index.add_rows(self.rows, boundary, are_last=self._is_trimmed, share=share)
+                self._add_rows(index, share)
             self.indexes[key] = index
             self.direct.pop(key, None)
+        else:
+            self._add_rows(index, share)
+        return index
+
+    def _add_rows(self, index: Index, share: Share) -> None:
+        """Let an index cover all rows."""
         rows = self.held if index.rows_indexed >= self.dropped[1] else self.rows
         index.add_rows(rows, self.count, are_last=self._is_trimmed, share=share)
-        return index
 
     def lookup(
         self, key: tuple[int, ...], boundary: int = 0, share: Share = by_one_thread
@@ -100,7 +120,8 @@ class RelationIndexes:
 
     def _make_direct(self, key: tuple[int, ...]) -> None:
         """Replace postings by a direct index, if that is useful."""
-        made = direct_index(key[0], self.rows, self.count)
+        with self._building():
+            made = direct_index(key[0], self.rows, self.count)
         if made is not None:
             self.direct[key] = made
             self.indexes.pop(key, None)

@@ -63,6 +63,11 @@ class LocalDerivations:
         finally:
             self._state.on_bindings = None
 
+    @property
+    def building_seconds(self) -> float:
+        """Return what making indexes has taken so far."""
+        return sum(relation.building_seconds for relation in self._state.relations.values())
+
     def forward(
         self,
         rule: FlatRule,
