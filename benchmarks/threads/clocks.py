@@ -29,7 +29,7 @@ from tidelog.kernels.decorators import _Kernel
 from tidelog.session.once import evaluate_once
 from tidelog.session.prepare import Request, prepare
 from tidelog.source import Source
-from tidelog.storage.sharing import Task
+from tidelog.values.sharing import Task
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
