@@ -176,7 +176,7 @@ def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, relation, rows
 )
 def test_few_lines_get_the_codes_that_arrow_gives_them(tmp_path_factory, relation, rows, layout):
     """Texts are numbered in the same order, whichever reader reads them."""
-    if layout.positions is not None and relation.arity != 2:
+    if (layout.positions is not None and relation.arity != 2) or b"".join(rows).startswith(b"\x1f\x8b"):
         return
     file = tmp_path_factory.getbasetemp() / "few.facts"
     file.write_bytes(b"\n".join(rows))

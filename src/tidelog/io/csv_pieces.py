@@ -22,7 +22,7 @@ _BYTES_TO_SEARCH: Final = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class LinePiece:
     """Whole lines of a window, read when a thread parses them."""
 
     size: int
@@ -105,7 +105,7 @@ def all_lines(stream: BinaryIO, *, is_whole: bool) -> Iterator[Lines]:
         yield LinesInMemory(data + rest if rest else data)
 
 
-def pieces(lines: Lines, start: int, *, is_whole: bool) -> Iterator[Piece]:
+def pieces(lines: Lines, start: int, *, is_whole: bool) -> Iterator[LinePiece]:
     """Return the pieces of lines from `start` on; windows are counted from the first byte.
 
     A whole text is one window and one piece.
@@ -116,7 +116,7 @@ def pieces(lines: Lines, start: int, *, is_whole: bool) -> Iterator[Piece]:
         first = at = max(window, start)
         while at < last:
             end = last if is_whole else _piece_end(lines, at, last)
-            yield Piece(end - at, partial(lines.read, at, end), is_first=at == first, is_last=end == last)
+            yield LinePiece(end - at, partial(lines.read, at, end), is_first=at == first, is_last=end == last)
             at = end
         window = last
 

@@ -15,7 +15,7 @@ from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
 from tidelog.io.csv_arrow import arrow_table, is_plain
 from tidelog.io.csv_careful import LineWindow, read_carefully
 from tidelog.io.csv_few import FEW_BYTES, read_few
-from tidelog.io.csv_pieces import BYTE_ORDER_MARK, Lines, Piece, all_lines, pieces
+from tidelog.io.csv_pieces import BYTE_ORDER_MARK, LinePiece, Lines, all_lines, pieces
 from tidelog.io.header import take_header
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
@@ -108,7 +108,7 @@ class CsvReading:
         )
         return start + len(data) - len(rest)
 
-    def _parse(self, piece: Piece) -> ParsedPiece:
+    def _parse(self, piece: LinePiece) -> ParsedPiece:
         data = piece.read()
         # Counting in an array is ten times as quick as counting in bytes.
         newlines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
