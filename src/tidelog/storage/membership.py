@@ -47,20 +47,23 @@ def _fetch_homes(slots: Slots, rows: CodeArray, digests: Slots) -> None:
 
 
 @kernel
-def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
-    """Enter rows that are known to be distinct into an empty table with room for them."""
+def number_rows(slots: Slots, rows: CodeArray, first: int, last: int, is_shared: bool) -> None:
+    """Enter the rows numbered `first` to `last - 1`, which are known to be distinct and not there yet.
+
+    Requires room for them; other threads may enter others if the table `is_shared`.
+    """
     mask = np.uint64(slots.shape[0] - 1)
     digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
-    _fetch_homes(slots, rows[: min(AHEAD, count)], later)
-    for first in range(0, count, AHEAD):
-        end = min(first + AHEAD, count)
+    _fetch_homes(slots, rows[first : min(first + AHEAD, last)], later)
+    for begin in range(first, last, AHEAD):
+        end = min(begin + AHEAD, last)
         digests, later = later, digests
-        _fetch_homes(slots, rows[end : min(end + AHEAD, count)], later)
-        for row in range(first, end):
-            place = digests[row - first] & mask
-            while slots[place] != EMPTY:
+        _fetch_homes(slots, rows[end : min(end + AHEAD, last)], later)
+        for row in range(begin, end):
+            digest = digests[row - begin]
+            place = digest & mask
+            while slots[place] != EMPTY or not atomic.fill(slots, place, filled(digest, row), is_shared):
                 place = (place + ONE) & mask
-            slots[place] = filled(digests[row - first], row)
 
 
 @inlined
