@@ -30,7 +30,6 @@ from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
 from tidelog.program.nodes import Directive
 from tidelog.values import Branch, Codec
-from tidelog.values.sharing import by_one_thread
 
 RELATIONS = [
     relation_of("r", x="number", y="symbol"),
@@ -187,7 +186,7 @@ def test_few_lines_get_the_codes_that_arrow_gives_them(tmp_path_factory, relatio
             reading = csv_read.CsvReading(file, file.name, relation, layout, Codec(TYPES))
             with closing(reading):
                 parsed = [parse() for _, parse in reading.tasks()]
-                found = reading._quick_codes(parsed, by_one_thread) if parsed else None
+                found = reading._quick_codes(parsed) if parsed else None
         return found and [column.tolist() for column in found]
 
     few, arrow = codes(1000), codes(-1)

@@ -2,7 +2,6 @@
 
 import gzip
 import threading
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -175,25 +174,3 @@ def test_few_facts_start_no_thread(tmp_path, monkeypatch):
     db = tidelog.open(".decl edge(x: number, y: symbol)\n.input edge", facts=tmp_path, jobs=4)
 
     assert len(db["edge"]) == 1
-
-
-@pytest.mark.parametrize("jobs", [1, 2, 5])
-def test_all_ranges_are_shared(jobs):
-    """Every item is in just one range."""
-    done = []
-
-    with closing(LoadThreads(jobs)) as threads:
-        threads.share(lambda first, last: done.extend(range(first, last)), 37)
-        threads.share(lambda first, last: done.extend(range(first, last)), 0)
-
-    assert sorted(done) == list(range(37))
-
-
-def test_what_a_range_raises_is_raised():
-    """Others begin no further range, and the error reaches the caller."""
-
-    def fail(first: int, last: int) -> None:
-        raise ValueError(f"{first} to {last}")
-
-    with closing(LoadThreads(3)) as threads, pytest.raises(ValueError, match="to"):
-        threads.share(fail, 100)

@@ -12,7 +12,7 @@ from support.strategies import epochs, programs
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
 from tidelog.engine.local import workers
 from tidelog.storage import relation as relation_module
-from tidelog.values.sharing import Share
+from tidelog.storage.sharing import Share
 
 PATHS = """
 .decl edge(x: number, y: number)

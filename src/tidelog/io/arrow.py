@@ -8,7 +8,6 @@ from tidelog.values import Codec, Codes, Kind, TextError, Value
 from tidelog.values.arrow import pa
 from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX, floats_to_codes, unsigneds_to_codes
-from tidelog.values.sharing import Share, by_one_thread
 
 
 class ArrowMistakeError(ValueError):
@@ -23,9 +22,7 @@ class ArrowMistakeError(ValueError):
         self.is_type = is_type
 
 
-def codes_from_arrow(
-    column: "pa.ChunkedArray", type_name: str, codec: Codec, share: Share = by_one_thread
-) -> Codes:
+def codes_from_arrow(column: "pa.ChunkedArray", type_name: str, codec: Codec) -> Codes:
     """Return the codes of an Arrow column.
 
     Integers fill number, unsigned and float columns, floats fill float columns, texts fill
@@ -45,7 +42,7 @@ def codes_from_arrow(
     arrow_type = column.type
     is_text = _is_text(arrow_type)
     if kind is Kind.SYMBOL and is_text:
-        return codec.symbols.encode_arrow(_plain_text(column), share)
+        return codec.symbols.encode_arrow(_plain_text(column))
     if kind in (Kind.NUMBER, Kind.UNSIGNED) and pa.types.is_integer(arrow_type):
         return _integers(column, kind)
     if kind is Kind.FLOAT and (pa.types.is_floating(arrow_type) or pa.types.is_integer(arrow_type)):

@@ -24,7 +24,6 @@ from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
 from tidelog.values.arrow import pa
 from tidelog.values.codes import codes_to_floats
-from tidelog.values.sharing import Share, by_one_thread
 
 _NEWLINE: Final = ord("\n")
 
@@ -83,14 +82,14 @@ class CsvReading:
                 yield piece.size, partial(self._parse, piece)
             start = 0
 
-    def columns(self, parsed: Iterable[ParsedPiece], share: Share = by_one_thread) -> list[Codes]:
+    def columns(self, parsed: Iterable[ParsedPiece]) -> list[Codes]:
         """Return the codes of the facts in all pieces; all mistakes are raised together."""
         parts: list[list[Codes]] = []
         window: list[ParsedPiece] = []
         for piece in parsed:
             window.append(piece)
             if piece.is_last:
-                parts.append(self._codes(window, share))
+                parts.append(self._codes(window))
                 self._lines_before += sum(each.newlines for each in window)
                 window = []
         self._mistakes.raise_if_any()
@@ -121,22 +120,22 @@ class CsvReading:
                 table = None
         return ParsedPiece(data, table, newlines, piece.is_last)
 
-    def _codes(self, window: list[ParsedPiece], share: Share) -> list[Codes]:
+    def _codes(self, window: list[ParsedPiece]) -> list[Codes]:
         """Return the codes of the facts in a window."""
-        columns = self._quick_codes(window, share)
+        columns = self._quick_codes(window)
         if columns is not None:
             return columns
         lines = LineWindow(b"".join(piece.data for piece in window), self._lines_before)
         return read_carefully(lines, self._relation, self._layout, self._codec, self._mistakes)
 
-    def _quick_codes(self, window: list[ParsedPiece], share: Share) -> list[Codes] | None:
+    def _quick_codes(self, window: list[ParsedPiece]) -> list[Codes] | None:
         """Return the codes, or None if the careful reader must look at the lines."""
         data, tables = window[0].data, [piece.table for piece in window]
         if len(window) == 1 and not data:
             # Somebody has made the file shorter meanwhile.
             return join_columns([], self._relation)
         if None not in tables:
-            return self._table_codes(pa.concat_tables(tables), window, share)
+            return self._table_codes(pa.concat_tables(tables), window)
         if len(window) > 1 or not self._are_few(data) or not is_plain(data, self._layout, self._kinds):
             return None
         return read_few(data, self._relation, self._layout, self._codec)
@@ -145,12 +144,12 @@ class CsvReading:
         """Say whether lines, if they are a whole window, are read without Arrow."""
         return len(data) <= FEW_BYTES and not self._layout.is_quoted
 
-    def _table_codes(self, table: "pa.Table", window: list[ParsedPiece], share: Share) -> list[Codes] | None:
+    def _table_codes(self, table: "pa.Table", window: list[ParsedPiece]) -> list[Codes] | None:
         chosen = range(self._relation.arity) if self._layout.positions is None else self._layout.positions
         columns = []
         for position, column, kind in zip(chosen, self._relation.columns, self._kinds, strict=True):
             try:
-                codes = codes_from_arrow(table.column(position), column.type, self._codec, share)
+                codes = codes_from_arrow(table.column(position), column.type, self._codec)
             except (pa.ArrowException, ArrowMistakeError):
                 return None
             # Arrow takes the 16 hexadecimal digits of a negative number; we say it does not fit.

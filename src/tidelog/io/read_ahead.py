@@ -55,7 +55,7 @@ class ReadAhead:
         if reading is None:
             return None
         try:
-            return reading.columns(self._parsed(reading), self._threads.share)
+            return reading.columns(self._parsed(reading))
         finally:
             self._ended.add(reading)
             reading.close()

@@ -1,20 +1,15 @@
-"""Threads that read facts: the calling one, and others that work ahead of it and help it.
+"""Threads that read facts: the calling one, and others that work ahead of it.
 
 Tasks are done in any order, and the calling thread takes their results in the order of the facts.
 """
 
-from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
-
-from tidelog.values.sharing import Task
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor
 
 Result = TypeVar("Result")
-# More ranges than threads: some take longer than others.
-_RANGES_PER_THREAD: Final = 4
 
 
 class Started(Generic[Result]):
@@ -52,30 +47,6 @@ class LoadThreads:
 
             self._pool = ThreadPoolExecutor(self.jobs - 1, thread_name_prefix="tidelog-load")
         return Started(task, self._pool.submit(task))
-
-    def share(self, task: Task, count: int) -> None:
-        """Run a task over ranges of `count` items in all threads; if it fails, no further range is begun."""
-        size = max(1, -(-count // (_RANGES_PER_THREAD * self.jobs)))
-        ranges = deque((first, min(first + size, count)) for first in range(0, count, size))
-
-        def run() -> None:
-            while True:
-                try:
-                    first, last = ranges.popleft()
-                except IndexError:
-                    return
-                try:
-                    task(first, last)
-                except BaseException:
-                    ranges.clear()
-                    raise
-
-        helping = [self.start(run) for _ in range(min(self.jobs, len(ranges)) - 1)]
-        try:
-            run()
-        finally:
-            for each in helping:
-                each.result()
 
     def close(self) -> None:
         """End the other threads; what they have not begun is dropped."""

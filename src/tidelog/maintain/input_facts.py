@@ -15,7 +15,7 @@ from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
-from tidelog.values.sharing import Sharing
+from tidelog.storage.sharing import Sharing
 
 
 class InputFacts:

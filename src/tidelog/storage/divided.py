@@ -28,8 +28,8 @@ from tidelog.storage.postings import (
     make_room,
     write_entry,
 )
+from tidelog.storage.sharing import Share
 from tidelog.storage.slots import AHEAD
-from tidelog.values.sharing import Share
 
 if TYPE_CHECKING:
     from tidelog.storage.index import Index

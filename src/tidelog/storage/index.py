@@ -33,9 +33,9 @@ from tidelog.storage.postings import (
     place_postings,
     trim_postings,
 )
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
-from tidelog.values.sharing import Share, by_one_thread
 
 _SMALLEST = 64
 # A single key column is its own group number while its codes stay below this many per row.

@@ -21,9 +21,9 @@ from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, Slots, inlined, kernel
 from tidelog.storage.membership import WON, write_won
 from tidelog.storage.postings import code_range
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import AHEAD, EMPTY, ONE
 from tidelog.values.memory import zeros
-from tidelog.values.sharing import Share, by_one_thread
 
 # Entries in 32 or 64 bits, 0 where a place is empty.
 Entries = npt.NDArray[np.unsignedinteger[Any]]

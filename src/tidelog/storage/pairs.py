@@ -16,9 +16,9 @@ from tidelog.storage.join import code_of
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Slots, kernel
 from tidelog.storage.membership import WON, write_won
 from tidelog.storage.postings import code_range
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.slots import AHEAD
 from tidelog.values.memory import zeros
-from tidelog.values.sharing import Share, by_one_thread
 
 # Slots take at least this many bytes per row; bits must take less.
 _SLOT_BYTES = 16

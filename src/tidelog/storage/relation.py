@@ -20,9 +20,9 @@ from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.relation_indexes import RelationIndexes
+from tidelog.storage.sharing import Share, Task, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
-from tidelog.values.sharing import Share, Task, by_one_thread
 
 _SMALLEST = 64
 _ANNOTATIONS = ("levels", "previous")

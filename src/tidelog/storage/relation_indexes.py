@@ -8,8 +8,8 @@ from tidelog.storage.direct import DirectIndex, direct_index
 from tidelog.storage.index import Index
 from tidelog.storage.kernel import Bools, Code, CodeArray
 from tidelog.storage.ordered import OrderedIndex
+from tidelog.storage.sharing import Share, by_one_thread
 from tidelog.storage.trie import Trie
-from tidelog.values.sharing import Share, by_one_thread
 
 # An index by the columns of its key, an ordered one by those and the column that orders it, the level of one
 # by those and the columns of the key of the index below it.

@@ -11,7 +11,6 @@ from tidelog.values.arrow import pa
 from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import Codes
 from tidelog.values.memory import enlarged, roomy, zeros
-from tidelog.values.sharing import Share, by_one_thread
 
 _FEW: Final = 16
 # Up to so many texts Python is quick enough, and Arrow need not be imported.
@@ -81,13 +80,13 @@ class Dictionary:
             return np.fromiter(map(self.code_of, texts), dtype=np.int64, count=len(texts))
         return self.encode_arrow(pa.array(texts, type=pa.large_string()))
 
-    def encode_arrow(self, texts: "pa.Array | pa.ChunkedArray", share: Share = by_one_thread) -> Codes:
+    def encode_arrow(self, texts: "pa.Array | pa.ChunkedArray") -> Codes:
         """Return the codes of an Arrow column of strings or dictionary-encoded strings.
 
         The column must not hold nulls.
         """
         if isinstance(texts, pa.ChunkedArray):
-            parts = [self.encode_arrow(chunk, share) for chunk in texts.chunks]
+            parts = [self.encode_arrow(chunk) for chunk in texts.chunks]
             return np.concatenate(parts) if parts else np.empty(0, dtype=np.int64)
         assert texts.null_count == 0, "null has no code"
         if not pa.types.is_dictionary(texts.type):

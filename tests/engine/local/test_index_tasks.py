@@ -4,7 +4,7 @@ import pytest
 
 from tidelog.engine.local.index_tasks import IndexTask, run_index_tasks, tasks_to_divide
 from tidelog.engine.local.workers import Workers
-from tidelog.values.sharing import by_one_thread
+from tidelog.storage.sharing import by_one_thread
 
 
 def tasks(*costs: int, is_dense: bool = True) -> list[IndexTask]:

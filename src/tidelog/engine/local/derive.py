@@ -19,7 +19,7 @@ from tidelog.plan.maintenance import chain_variants, derivation_chain
 from tidelog.plan.operators import Operator, all_operators
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
-from tidelog.values.sharing import Share
+from tidelog.storage.sharing import Share
 
 if TYPE_CHECKING:
     from tidelog.engine.local.leapfrog_traces import LocalTraces

@@ -12,7 +12,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
 from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.relation import NO_COUNTS
-from tidelog.values.sharing import Task
+from tidelog.storage.sharing import Task
 
 
 class CandidatesAside:

@@ -7,7 +7,7 @@ from itertools import accumulate
 from typing import Final, NamedTuple
 
 from tidelog.engine.local.workers import Workers
-from tidelog.values.sharing import Share, by_one_thread
+from tidelog.storage.sharing import Share, by_one_thread
 
 # Dividing the rows of an index by their keys takes about so much of what appending them takes.
 _DIVIDING: Final = 0.25

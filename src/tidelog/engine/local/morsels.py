@@ -3,7 +3,7 @@
 import threading
 
 from tidelog.engine.local.steps import BUFFER_ROWS
-from tidelog.values.sharing import Task
+from tidelog.storage.sharing import Task
 
 # Ranges of a table that several threads fill: of at least so many items, and of so many that threads seldom
 # meet on one large page.

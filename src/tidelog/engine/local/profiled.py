@@ -14,7 +14,7 @@ from tidelog.plan import StratumPlan
 from tidelog.plan.stratum import cheapest_order, chooses_by_itself
 from tidelog.program.nodes import Rule, Stratum
 from tidelog.storage import Index, StoredRelation
-from tidelog.values.sharing import Share
+from tidelog.storage.sharing import Share
 
 # A rule that finds nothing, and sooner than this, had an empty delta.
 _NOTED_SECONDS = 1e-4

@@ -13,8 +13,8 @@ from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant, Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
+from tidelog.storage.sharing import Sharing, alone
 from tidelog.values.codec import Codec
-from tidelog.values.sharing import Sharing, alone
 
 # Up to this many codes are checked faster as a list than as an array.
 _FEW_CODES = 32

@@ -33,7 +33,7 @@ from tidelog.program.nodes import Rule, RuleId, Stratum
 from tidelog.program.walk_nodes import relations_read
 from tidelog.storage import Index, StoredRelation
 from tidelog.storage.lattice_table import LatticeTable
-from tidelog.values.sharing import Share
+from tidelog.storage.sharing import Share
 
 # Below this many matches and derivations that are expected, starting threads costs more than it gains.
 _ROWS_FOR_THREADS = 1 << 13

@@ -25,7 +25,7 @@ from tidelog.plan.operators import (
     all_operators,
 )
 from tidelog.program.nodes import Application, Constant, Term, Variable
-from tidelog.values.sharing import Share, Task, by_one_thread
+from tidelog.storage.sharing import Share, Task, by_one_thread
 
 if TYPE_CHECKING:
     from concurrent.futures import Future, ThreadPoolExecutor

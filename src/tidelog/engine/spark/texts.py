@@ -14,7 +14,6 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.spark.files import Folder
 from tidelog.values.codes import Codes
 from tidelog.values.dictionary import Dictionary
-from tidelog.values.sharing import Share, by_one_thread
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -137,10 +136,10 @@ class FiledDictionary(Dictionary):
         codes = (known[text] if text in known else self.code_of(text) for text in texts)
         return np.fromiter(codes, np.int64, len(texts))
 
-    def encode_arrow(self, texts: "pa.Array | pa.ChunkedArray", share: Share = by_one_thread) -> Codes:
+    def encode_arrow(self, texts: "pa.Array | pa.ChunkedArray") -> Codes:
         """Return the codes of an Arrow column of strings or dictionary-encoded strings."""
         if self._is_read_for(len(texts)):
-            return super().encode_arrow(texts, share)
+            return super().encode_arrow(texts)
         return self.encode(texts.to_pylist())
 
     def _find_all(self, texts: Sequence[str]) -> dict[str, int]:
