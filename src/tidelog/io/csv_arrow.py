@@ -2,13 +2,10 @@
 
 from typing import Final
 
-import numpy as np
-
 from tidelog.io.arrow import ArrowMistakeError
 from tidelog.io.csv_careful import has_empty_texts
 from tidelog.io.csv_pieces import BYTE_ORDER_MARK
 from tidelog.io.places import CsvLayout
-from tidelog.io.quotes import quotes_are_closed
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Kind
 from tidelog.values.arrow import pa
@@ -17,15 +14,13 @@ _LARGEST_BLOCK: Final = 2**31 - 1
 
 
 def is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
-    """Say whether Arrow cuts the data into fields as we do."""
+    """Say whether Arrow cuts the data into fields as we do, if quotes close at the end of their fields."""
     if len(layout.delimiter) != 1 or not layout.delimiter.isascii() or layout.delimiter == "\0":
         return False
     # Arrow drops a byte order mark from the start of every piece, not of the file alone.
     if data.startswith(BYTE_ORDER_MARK):
         return False
     if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
-        return False
-    if layout.is_quoted and not quotes_are_closed(np.frombuffer(data, np.uint8), ord(layout.delimiter)):
         return False
     # Records in fields that are separated by commas need their brackets counted.
     nested = any(kind in (Kind.RECORD, Kind.ADT) for kind in kinds)

@@ -9,9 +9,13 @@ import stat
 from collections.abc import Callable, Iterator
 from functools import partial
 from io import BufferedReader
+from itertools import pairwise
 from typing import BinaryIO, Final, Protocol
 
+import numpy as np
+
 from tidelog.dataclass import dataclass
+from tidelog.io.quotes import cut_quoted
 
 WINDOW_BYTES: Final = 8 * 2**20
 PIECE_BYTES: Final = 2**20
@@ -29,6 +33,8 @@ class LinePiece:
     read: Callable[[], bytes]
     is_first: bool
     is_last: bool
+    # Whether all quotes close at the end of their fields, where fields may be quoted.
+    is_closed: bool = True
 
 
 class Lines(Protocol):
@@ -105,17 +111,14 @@ def all_lines(stream: BinaryIO, *, is_whole: bool) -> Iterator[Lines]:
         yield LinesInMemory(data + rest if rest else data)
 
 
-def pieces(lines: Lines, start: int, *, is_whole: bool) -> Iterator[LinePiece]:
-    """Return the pieces of lines from `start` on; windows are counted from the first byte.
-
-    A whole text is one window and one piece.
-    """
+def pieces(lines: Lines, start: int) -> Iterator[LinePiece]:
+    """Return the pieces of lines from `start` on; windows are counted from the first byte."""
     window = 0
     while window < lines.size:
-        last = lines.size if is_whole else lines.line_end(window + WINDOW_BYTES)
+        last = lines.line_end(window + WINDOW_BYTES)
         first = at = max(window, start)
         while at < last:
-            end = last if is_whole else _piece_end(lines, at, last)
+            end = _piece_end(lines, at, last)
             yield LinePiece(end - at, partial(lines.read, at, end), is_first=at == first, is_last=end == last)
             at = end
         window = last
@@ -127,3 +130,24 @@ def _piece_end(lines: Lines, start: int, last: int) -> int:
     while end < last and lines.read(end, end + len(BYTE_ORDER_MARK)) == BYTE_ORDER_MARK:
         end = lines.line_end(end + 1)
     return end
+
+
+def quoted_pieces(lines: Lines, start: int, delimiter: str) -> Iterator[LinePiece]:
+    """Return the pieces of a whole text, one window, from `start` on; newlines in quotes end no piece."""
+    ends = [start, lines.size]
+    is_closed = len(delimiter) == 1 and delimiter.isascii()
+    if is_closed:
+        data = lines.read(start, lines.size)
+        found = np.empty(len(data) // PIECE_BYTES + 1, np.int64)
+        count = cut_quoted(np.frombuffer(data, np.uint8), ord(delimiter), PIECE_BYTES, found)
+        is_closed = count >= 0
+        # See `_piece_end`.
+        ends[1:1] = [start + end for end in found[: max(count, 0)].tolist() if not _has_mark(data, end)]
+    for first, last in pairwise(ends):
+        if first < last:
+            is_first, is_last = first == start, last == lines.size
+            yield LinePiece(last - first, partial(lines.read, first, last), is_first, is_last, is_closed)
+
+
+def _has_mark(data: bytes, at: int) -> bool:
+    return data[at : at + len(BYTE_ORDER_MARK)] == BYTE_ORDER_MARK

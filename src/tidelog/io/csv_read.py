@@ -15,7 +15,7 @@ from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
 from tidelog.io.csv_arrow import arrow_table, is_plain
 from tidelog.io.csv_careful import LineWindow, read_carefully
 from tidelog.io.csv_few import FEW_BYTES, read_few
-from tidelog.io.csv_pieces import BYTE_ORDER_MARK, LinePiece, Lines, all_lines, pieces
+from tidelog.io.csv_pieces import BYTE_ORDER_MARK, LinePiece, Lines, all_lines, pieces, quoted_pieces
 from tidelog.io.header import take_header
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
@@ -30,15 +30,11 @@ _NEWLINE: Final = ord("\n")
 
 @dataclass(frozen=True, slots=True)
 class ParsedPiece:
-    """The lines of a piece and what Arrow makes of them.
+    """What Arrow makes of a piece; `table` is None if it was not asked, or does not take lines as we do."""
 
-    `table` is None if Arrow was not asked, or if it does not take the lines as we do.
-    """
-
-    data: bytes
+    lines: LinePiece
     table: "pa.Table | None"
     newlines: int
-    is_last: bool
 
 
 ParseTask = Callable[[], ParsedPiece]
@@ -78,7 +74,10 @@ class CsvReading:
                 if self._mistakes.count:
                     # Without the names nobody can tell which column a value belongs to.
                     return
-            for piece in pieces(lines, start, is_whole=self._layout.is_quoted):
+            cut = pieces(lines, start)
+            if self._layout.is_quoted:
+                cut = quoted_pieces(lines, start, self._layout.delimiter)
+            for piece in cut:
                 yield piece.size, partial(self._parse, piece)
             start = 0
 
@@ -88,7 +87,7 @@ class CsvReading:
         window: list[ParsedPiece] = []
         for piece in parsed:
             window.append(piece)
-            if piece.is_last:
+            if piece.lines.is_last:
                 parts.append(self._codes(window))
                 self._lines_before += sum(each.newlines for each in window)
                 window = []
@@ -113,30 +112,29 @@ class CsvReading:
         newlines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
         is_few = piece.is_first and piece.is_last and self._are_few(data)
         table = None
-        if not is_few and is_plain(data, self._layout, self._kinds):
+        if not is_few and piece.is_closed and is_plain(data, self._layout, self._kinds):
             try:
                 table = arrow_table(data, self._relation, self._layout, self._codec, self._kinds)
             except (pa.ArrowException, ArrowMistakeError):
                 table = None
-        return ParsedPiece(data, table, newlines, piece.is_last)
+        return ParsedPiece(piece, table, newlines)
 
     def _codes(self, window: list[ParsedPiece]) -> list[Codes]:
         """Return the codes of the facts in a window."""
         columns = self._quick_codes(window)
         if columns is not None:
             return columns
-        lines = LineWindow(b"".join(piece.data for piece in window), self._lines_before)
+        lines = LineWindow(b"".join(piece.lines.read() for piece in window), self._lines_before)
         return read_carefully(lines, self._relation, self._layout, self._codec, self._mistakes)
 
     def _quick_codes(self, window: list[ParsedPiece]) -> list[Codes] | None:
         """Return the codes, or None if the careful reader must look at the lines."""
-        data, tables = window[0].data, [piece.table for piece in window]
-        if len(window) == 1 and not data:
-            # Somebody has made the file shorter meanwhile.
-            return join_columns([], self._relation)
+        tables = [piece.table for piece in window]
         if None not in tables:
             return self._table_codes(pa.concat_tables(tables), window)
-        if len(window) > 1 or not self._are_few(data) or not is_plain(data, self._layout, self._kinds):
+        data = window[0].lines.read() if len(window) == 1 else b""
+        # There are no bytes if somebody has made the file shorter meanwhile.
+        if not data or not self._are_few(data) or not is_plain(data, self._layout, self._kinds):
             return None
         return read_few(data, self._relation, self._layout, self._codec)
 
@@ -153,11 +151,7 @@ class CsvReading:
             except (pa.ArrowException, ArrowMistakeError):
                 return None
             # Arrow takes the 16 hexadecimal digits of a negative number; we say it does not fit.
-            if (
-                kind is Kind.NUMBER
-                and (codes < 0).any()
-                and any(b"0x" in x.data or b"0X" in x.data for x in window)
-            ):
+            if kind is Kind.NUMBER and (codes < 0).any() and any(map(_has_hexadecimal, window)):
                 return None
             # Arrow rounds 1e999 to infinity; we say it does not fit.
             if kind is Kind.FLOAT and np.isinf(codes_to_floats(codes)).any():
@@ -175,3 +169,8 @@ def join_columns(parts: list[list[Codes]], relation: Relation) -> list[Codes]:
         pieces = [part[position] for part in parts]
         columns.append(np.concatenate(pieces) if pieces else np.empty(0, dtype=np.int64))
     return columns
+
+
+def _has_hexadecimal(piece: ParsedPiece) -> bool:
+    data = piece.lines.read()
+    return b"0x" in data or b"0X" in data
