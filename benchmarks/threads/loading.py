@@ -59,7 +59,7 @@ def timed_loading(clocks: LoadClocks) -> Iterator[None]:
         return result
 
     with (
-        mock.patch("tidelog.session.load.LoadThreads", TimedThreads),
+        mock.patch("tidelog.io.threads.LoadThreads", TimedThreads),
         mock.patch.object(once, "load_facts", timed_load),
     ):
         yield

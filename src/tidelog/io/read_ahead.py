@@ -61,7 +61,8 @@ class ReadAhead:
             reading.close()
 
     def close(self) -> None:
-        """Close the files that nobody has asked for."""
+        """End the threads, and close the files that nobody has asked for."""
+        self._threads.close()
         self._pieces.close()
         for reading in self._begun.values():
             if reading is not None:

@@ -6,21 +6,21 @@ from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tidelog import io
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.mistakes import not_needed
-from tidelog.io.read import begin_file, begin_relation
-from tidelog.io.read_ahead import Begin, ReadAhead
 from tidelog.io.take_ahead import TakeAhead, nothing_ahead
-from tidelog.io.threads import LoadThreads
 from tidelog.program.nodes import Directive, Program, Relation
 from tidelog.session.spark_frames import WorkerFacts, is_spark_frame, read_frame
 from tidelog.values import Codec
 from tidelog.views import FactSet
+
+if TYPE_CHECKING:
+    from tidelog.io.read_ahead import Begin
 
 Facts = Path | str | Mapping[str, object] | None
 
@@ -72,16 +72,18 @@ def load_facts(  # noqa: PLR0913 - what facts are read from, and into what
                 sources = chain(sources, _sources_in_folder(program, facts.folder, codec, facts.others))
         case _:
             sources = _sources_in_folder(program, Path(facts), codec, program.relations)
-    if jobs < 2:
-        return _insert(((source.relation, source.read) for source in sources), engine, needed)
-    with closing(LoadThreads(jobs)) as threads:
-        known = list(sources)
-        with closing(ReadAhead(threads, [source.begin for source in known])) as ahead:
-            readers = (
-                (source.relation, partial(source.read, partial(ahead.columns, number)))
-                for number, source in enumerate(known)
-            )
-            return _insert(readers, engine, needed)
+    known = list(sources)
+    if jobs < 2 or all(source.begin is nothing_ahead for source in known):
+        return _insert(((source.relation, source.read) for source in known), engine, needed)
+    from tidelog.io.read_ahead import ReadAhead  # noqa: PLC0415 - facts that are no files need none
+    from tidelog.io.threads import LoadThreads  # noqa: PLC0415 - as above
+
+    with closing(ReadAhead(LoadThreads(jobs), [source.begin for source in known])) as ahead:
+        readers = (
+            (source.relation, partial(source.read, partial(ahead.columns, number)))
+            for number, source in enumerate(known)
+        )
+        return _insert(readers, engine, needed)
 
 
 def _insert(
@@ -142,7 +144,7 @@ class _Source:
 
     relation: str
     read: Reader
-    begin: Begin = nothing_ahead
+    begin: "Begin" = nothing_ahead
 
 
 def _sources_in_mapping(
@@ -156,7 +158,7 @@ def _sources_in_mapping(
             continue
         begin: Begin = nothing_ahead
         if isinstance(data, (str, PathLike)):
-            begin = partial(begin_file, relation, Path(data), codec, _directives_of(name, program))
+            begin = partial(io.begin_file, relation, Path(data), codec, _directives_of(name, program))
         yield _Source(name, partial(columns_of, data, relation, program, codec), begin)
 
 
@@ -174,7 +176,9 @@ def _sources_in_folder(
         if directive.kind == "input" and directive.relation in names:
             relation = program.relations[directive.relation]
             where = relation, directive, codec, folder
-            yield _Source(relation.name, partial(io.read_relation, *where), partial(begin_relation, *where))
+            yield _Source(
+                relation.name, partial(io.read_relation, *where), partial(io.begin_relation, *where)
+            )
 
 
 def _directives_of(relation: str, program: Program) -> tuple[Directive, ...]:
