@@ -23,8 +23,10 @@ _PROGRAM = """
 .decl pair(a: symbol, b: symbol)    .input pair(rfc4180=true)
 .decl flag()                        .input flag
 .decl more(y: symbol, n: number)    .input more(headers=true)
+.decl some(y: symbol, n: number)    .input some(columns="2:0", delimiter=",")
+.decl real(f: float, u: unsigned)   .input real
 """
-_NAMES = ("edge", "name", "pair", "flag", "more")
+_NAMES = ("edge", "name", "pair", "flag", "more", "some", "real")
 
 # Lines of facts, some of which are not, with texts that occur again.
 texts = st.sampled_from(["a", "b", "é", "\N{SNOWMAN}" * 3, "long text " * 4, "", " ", "\ufeff", '"'])
@@ -44,6 +46,8 @@ folders = st.fixed_dictionaries(
         "edge": _lines(numbers, texts) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join),
         "name": _lines(texts),
         "pair": _lines(quoted, quoted, delimiter=","),
+        "some": _lines(numbers, st.just("z"), texts | st.just("a,b"), delimiter=","),
+        "real": _lines(numbers | st.just("1e999"), numbers),
         "flag": st.sampled_from(["", "()\n"]),
         "more": st.tuples(st.sampled_from(["y\tn\n", "n\ty\n", "y\tz\n"]), _lines(texts, numbers)).map(
             "".join
@@ -91,6 +95,7 @@ def _small_pieces():
     is_packed=st.booleans(),
     ends_with_line=st.booleans(),
 )
+@example({"some": "1,z,aaaaaaaaaaaaa\n2,z,b,c\n"}, -1, False, True)
 @example({"edge": "1\ta\n" * 9 + "x\tb\n" + "2\tb\n" * 9, "name": "a\nb\nc"}, -1, False, True)
 def test_threads_change_nothing(tmp_path_factory, content, few, is_packed, ends_with_line):
     """Rows, their order, the codes of texts and all mistakes are the same with one, two and three threads."""
@@ -166,8 +171,8 @@ def test_an_interrupt_leaves_no_thread(tmp_path, monkeypatch):
 
 
 def test_few_facts_start_no_thread(tmp_path, monkeypatch):
-    """Files of less than a megabyte together are read by the calling thread."""
-    monkeypatch.setattr(read_ahead, "_BYTES_FOR_THREADS", 1 << 20)
+    """Files of less than four megabytes together are read by the calling thread."""
+    monkeypatch.setattr(read_ahead, "_BYTES_FOR_THREADS", 1 << 22)
     monkeypatch.setattr(LoadThreads, "start", lambda *_: pytest.fail("a thread is started"))
     (tmp_path / "edge.facts").write_text("1\ta\n" * 1000)
 

@@ -129,9 +129,11 @@ class CsvReading:
 
     def _quick_codes(self, window: list[ParsedPiece]) -> list[Codes] | None:
         """Return the codes, or None if the careful reader must look at the lines."""
-        tables = [piece.table for piece in window]
-        if None not in tables:
-            return self._table_codes(pa.concat_tables(tables), window)
+        tables = [piece.table for piece in window if piece.table is not None]
+        if len(tables) == len(window):
+            # Where other columns may stand between those of the relation, each piece has a width of its own.
+            is_even = len({table.num_columns for table in tables}) == 1
+            return self._table_codes(pa.concat_tables(tables), window) if is_even else None
         data = window[0].lines.read() if len(window) == 1 else b""
         # There are no bytes if somebody has made the file shorter meanwhile.
         if not data or not self._are_few(data) or not is_plain(data, self._layout, self._kinds):

@@ -19,7 +19,7 @@ from tidelog.values import Codes
 Begin = Callable[[], CsvReading | None]
 
 # Other threads are worth starting for so many bytes.
-_BYTES_FOR_THREADS: Final = 2**20
+_BYTES_FOR_THREADS: Final = 2**22
 # So many bytes are parsed, or wait for that, for each of the threads.
 _BYTES_PER_THREAD: Final = 2**22
 
