@@ -33,14 +33,17 @@ class LinePiece:
     read: Callable[[], bytes]
     is_first: bool
     is_last: bool
+    # Whether lines may follow its window, which are numbered for diagnostics.
+    is_followed: bool
     # Whether all quotes close at the end of their fields, where fields may be quoted.
     is_closed: bool = True
 
 
 class Lines(Protocol):
-    """Bytes that can be read from any place, by any thread."""
+    """Bytes that can be read from any place, by any thread; `are_all` says that no others follow."""
 
     size: int
+    are_all: bool
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes in a range."""
@@ -55,6 +58,7 @@ class LinesInMemory:
     def __init__(self, data: bytes) -> None:
         self._data = data
         self.size = len(data)
+        self.are_all = False
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes in a range."""
@@ -71,6 +75,7 @@ class LinesInFile:
     def __init__(self, descriptor: int, size: int) -> None:
         self._descriptor = descriptor
         self.size = size
+        self.are_all = True
 
     def read(self, start: int, end: int) -> bytes:
         """Return the bytes in a range, fewer if the file has become shorter."""
@@ -119,7 +124,8 @@ def pieces(lines: Lines, start: int) -> Iterator[LinePiece]:
         first = at = max(window, start)
         while at < last:
             end = _piece_end(lines, at, last)
-            yield LinePiece(end - at, partial(lines.read, at, end), is_first=at == first, is_last=end == last)
+            is_followed = last < lines.size or not lines.are_all
+            yield LinePiece(end - at, partial(lines.read, at, end), at == first, end == last, is_followed)
             at = end
         window = last
 
@@ -146,7 +152,8 @@ def quoted_pieces(lines: Lines, start: int, delimiter: str) -> Iterator[LinePiec
     for first, last in pairwise(ends):
         if first < last:
             is_first, is_last = first == start, last == lines.size
-            yield LinePiece(last - first, partial(lines.read, first, last), is_first, is_last, is_closed)
+            read = partial(lines.read, first, last)
+            yield LinePiece(last - first, read, is_first, is_last, is_followed=False, is_closed=is_closed)
 
 
 def _has_mark(data: bytes, at: int) -> bool:

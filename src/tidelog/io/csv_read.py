@@ -108,8 +108,10 @@ class CsvReading:
 
     def _parse(self, piece: LinePiece) -> ParsedPiece:
         data = piece.read()
-        # Counting in an array is ten times as quick as counting in bytes.
-        newlines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
+        newlines = 0
+        if piece.is_followed:
+            # Counting in an array is ten times as quick as counting in bytes.
+            newlines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
         is_few = piece.is_first and piece.is_last and self._are_few(data)
         table = None
         if not is_few and piece.is_closed and is_plain(data, self._layout, self._kinds):
