@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from unittest import mock
 
 import tidelog
+from benchmarks.threads.loading import LoadClocks, timed_loading
 from benchmarks.threads.schedule import divided_seconds, shared_seconds
 from tidelog.engine.local import engine
 from tidelog.engine.local.emit import SharedInsertion
@@ -76,6 +77,7 @@ class Clocks:
     uneven: float = 0.0
     uneven_divided: float = 0.0
     wall_seconds: float = 0.0
+    loading: LoadClocks = field(default_factory=LoadClocks)
     regions: list[Region] = field(default_factory=list)
 
     def add_up(self, jobs: int) -> None:
@@ -147,6 +149,7 @@ def measured(program: Path, facts: Path, jobs: int) -> Clocks:
         return result
 
     with (
+        timed_loading(clocks.loading),
         mock.patch.object(_Kernel, "__call__", _timed_call),
         mock.patch.object(engine, "Workers", TimedWorkers),
         mock.patch("tidelog.engine.local.workers.Morsels", TimedMorsels),

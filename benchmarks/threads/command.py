@@ -67,6 +67,7 @@ def _measured(workload: Workload, facts: Path, options: argparse.Namespace) -> R
     row["cpu_one"] = statistics.median(clocks["calling"] for clocks in one)
     row["wall"] = statistics.median(clocks["wall_seconds"] for clocks in several)
     row["threads"] = _medians(several, options.jobs)
+    row["loading_one"], row["loading"] = _loading(one), _loading(several)
     row["planned"] = _medians([_clocks(workload, facts, options.cores)], options.cores)
     return row
 
@@ -80,6 +81,15 @@ def _medians(clocks: list[Row], threads: int) -> Row:
     best = row["calling"] + row["alone"] + row["together"] / threads
     row["busy"] = row["total"] / (best + row["uneven"])
     row["busy_divided"] = row["total"] / (best + row["uneven_divided"])
+    return row
+
+
+def _loading(clocks: list[Row]) -> Row:
+    """Return the medians of loading, and the share of it that only the calling thread can do."""
+    parts = ("calling", "together", "wall_seconds")
+    row = {part: statistics.median(each["loading"][part] for each in clocks) for part in parts}
+    row["total"] = row["calling"] + row["together"]
+    row["serial_share"] = row["calling"] / row["total"]
     return row
 
 
@@ -97,7 +107,17 @@ def _line(row: Row) -> str:
     return (
         f"{row['workload']:<12} 1 thread {row['wall_one']:.2f} s ({row['cpu_one']:.2f} CPU),"
         f" {row['jobs']} threads {row['wall']:.2f} s ({several['total']:.2f} CPU): {speed:.2f} times;"
-        f" {_of(several)}\n{'':<12} {row['cores']} cores: {_of(planned)}"
+        f" {_of(several)}\n{'':<12} {row['cores']} cores: {_of(planned)}\n{'':<12} {_loaded(row)}"
+    )
+
+
+def _loaded(row: Row) -> str:
+    """Say how long loading takes, and for how much of it only one thread can run."""
+    one, several = row["loading_one"], row["loading"]
+    return (
+        f"loading: 1 thread {one['wall_seconds']:.2f} s ({one['total']:.2f} CPU),"
+        f" {row['jobs']} threads {several['wall_seconds']:.2f} s ({several['total']:.2f} CPU), of which only"
+        f" the calling one can do {several['serial_share']:.1%}"
     )
 
 

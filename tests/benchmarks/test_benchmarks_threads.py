@@ -8,6 +8,7 @@ import pytest
 from benchmarks.__main__ import main
 from benchmarks.threads.clocks import Clocks, Piece, Region, measured
 from benchmarks.threads.schedule import divided_seconds, shared_seconds
+from tidelog.io import read_ahead
 
 PROGRAM = """
 .decl edge(x: number, y: number)
@@ -65,6 +66,21 @@ def test_an_evaluation_is_measured(tmp_path, jobs):
     assert clocks.calling > 0
     assert bool(clocks.regions) == (jobs > 1)
     assert (clocks.together > 0) == (jobs > 1)
+    assert clocks.loading.calling > 0
+
+
+def test_what_any_thread_can_load_is_measured_apart(tmp_path, monkeypatch):
+    """The pieces of files are what any thread can do, whichever does it."""
+    monkeypatch.setattr(read_ahead, "_BYTES_FOR_THREADS", 0)
+    (tmp_path / "path.dl").write_text(PROGRAM, encoding="utf-8")
+    (tmp_path / "edge.facts").write_text("".join(f"{x}\t1\n" for x in range(20_000)), encoding="utf-8")
+
+    one, two = (measured(tmp_path / "path.dl", tmp_path, jobs).loading for jobs in (1, 2))
+
+    assert one.together == 0
+    assert one.calling > 0
+    assert two.together > 0
+    assert two.calling > 0
 
 
 def test_the_command_prints_and_writes_what_it_measures(tmp_path, capsys):

@@ -1,7 +1,7 @@
 """Whatever bytes a fact file holds, reading ends with facts or with diagnostics."""
 
 import json
-from contextlib import suppress
+from contextlib import closing, suppress
 
 import numpy as np
 import pandas as pd
@@ -173,15 +173,20 @@ def test_the_quick_and_the_careful_reader_agree(tmp_path_factory, relation, rows
         [CsvLayout(), CsvLayout("|"), CsvLayout(positions=(1, 0)), CsvLayout(positions=(2, 0), width=3)]
     ),
 )
-def test_few_lines_get_the_codes_that_arrow_gives_them(relation, rows, layout):
+def test_few_lines_get_the_codes_that_arrow_gives_them(tmp_path_factory, relation, rows, layout):
     """Texts are numbered in the same order, whichever reader reads them."""
-    if layout.positions is not None and relation.arity != 2:
+    if (layout.positions is not None and relation.arity != 2) or b"".join(rows).startswith(b"\x1f\x8b"):
         return
+    file = tmp_path_factory.getbasetemp() / "few.facts"
+    file.write_bytes(b"\n".join(rows))
 
     def codes(few_bytes: int) -> list[list[int]] | None:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(csv_read, "FEW_BYTES", few_bytes)
-            found = csv_read._read_quickly(b"\n".join(rows), relation, layout, Codec(TYPES))
+            reading = csv_read.CsvReading(file, file.name, relation, layout, Codec(TYPES))
+            with closing(reading):
+                parsed = [parse() for _, parse in reading.tasks()]
+                found = reading._quick_codes(parsed) if parsed else None
         return found and [column.tolist() for column in found]
 
     few, arrow = codes(1000), codes(-1)

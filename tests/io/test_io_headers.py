@@ -91,7 +91,7 @@ def test_lines_are_counted_with_the_header(tmp_path):
 
 def test_long_files_keep_the_order_of_their_header(tmp_path, monkeypatch):
     """The header counts for all windows that a file is read in."""
-    monkeypatch.setattr("tidelog.io.csv_read.WINDOW_BYTES", 50)
+    monkeypatch.setattr("tidelog.io.csv_pieces.WINDOW_BYTES", 50)
     lines = "".join(f"{number}\ttext {number}\n" for number in range(100))
 
     facts = read_text(tmp_path, COUNT, "n\tname\n" + lines, headers="true")

@@ -16,7 +16,7 @@ from support.fact_files import facts_of, mistakes_of, read_text, relation_of
 from support.value_types import TYPES
 from tidelog import io
 from tidelog.errors import TidelogError
-from tidelog.io import csv_read
+from tidelog.io import csv_pieces, csv_read
 from tidelog.program.nodes import Directive
 from tidelog.values import Branch, Codec
 
@@ -127,7 +127,7 @@ def test_packed_files_are_unpacked(tmp_path):
 
 def test_long_files_are_read_in_windows(tmp_path, monkeypatch):
     """Windows end at lines, so that facts and line numbers are those of the whole file."""
-    monkeypatch.setattr(csv_read, "WINDOW_BYTES", 50)
+    monkeypatch.setattr(csv_pieces, "WINDOW_BYTES", 50)
     lines = [f"{number}\ttext {number}" for number in range(200)]
 
     facts = read_text(tmp_path, EDGE, "\n".join(lines))

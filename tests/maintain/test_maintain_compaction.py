@@ -4,12 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import tidelog
 from support.epochs import Maintained, each_strategy, examples, follow
 from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
 from support.strategies import epochs, programs
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
+from tidelog.engine.local import workers
 from tidelog.storage import relation as relation_module
+from tidelog.storage.sharing import Share
 
 PATHS = """
 .decl edge(x: number, y: number)
@@ -66,6 +69,33 @@ def test_every_strategy_goes_on_after_rows_were_given_back(strategy: Strategy):
     assert all(4 * relation.deleted < max(relation.count, 4) for relation in run.engine.relations.values())
 
 
+@pytest.mark.parametrize("largest", [9, 1 << 40])
+def test_threads_give_rows_back(monkeypatch: pytest.MonkeyPatch, largest: int):
+    """Relations are compacted and widened by all threads, to the same rows as by one."""
+    rules = ".decl edge(x: number, y: number)\n.input edge\n.decl back(x: number)\nback(y) :- edge(_, y).\n"
+    monkeypatch.setattr(workers, "_ROWS_PER_THREAD", 1)
+    monkeypatch.setattr(relation_module, "_ROWS_PER_BLOCK", 16)
+    monkeypatch.setattr(relation_module, "LEAST_DEAD", 1)
+    edges = [(x, x % 7) for x in range(300)]
+    shared, share = [], workers.Workers.share
+    monkeypatch.setattr(
+        workers.Workers, "share", lambda self, task, count: (shared.append(count), share(self, task, count))
+    )
+    found = []
+
+    for jobs in (1, 3):
+        shared.clear()
+        with tidelog.open(rules, facts={"edge": edges}, jobs=jobs) as db:
+            shared.clear()
+            db.apply(delete={"edge": edges[::2]})
+            db.apply(insert={"edge": [(largest, 1), *edges[:20]]}, delete={"edge": edges[101::2]})
+            relations = db._epochs.handle.engine.relations
+            found.append({name: relations[name].live_rows().tolist() for name in ("edge", "back")})
+            assert bool(shared) == (jobs > 1)
+
+    assert found[0] == found[1]
+
+
 @pytest.mark.usefixtures("eager")
 def test_a_trial_and_a_failed_epoch_leave_no_rows_behind_for_good():
     """Rows that an abandoned epoch appended are given back by the next one."""
@@ -91,12 +121,14 @@ def test_rows_are_kept_while_there_is_no_memory_to_copy_them(
     copied = relation_module.StoredRelation.copied
     copies_left = 0
 
-    def failing(relation: relation_module.StoredRelation, dtype: object) -> relation_module.StoredRelation:
+    def failing(
+        relation: relation_module.StoredRelation, dtype: object, share: Share
+    ) -> relation_module.StoredRelation:
         nonlocal copies_left
         if copies_left == 0:
             raise MemoryError
         copies_left -= 1
-        return copied(relation, dtype)
+        return copied(relation, dtype, share)
 
     for copies in range(5):
         copies_left = copies

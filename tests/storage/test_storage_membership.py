@@ -202,14 +202,16 @@ def test_grown_table_finds_the_same_rows():
     assert table.find(as_rows([(99, 99)], 2)) == [-1]
 
 
+@pytest.mark.parametrize("is_shared", [False, True])
 @oracle_of(number_rows)
-def test_numbering_distinct_rows_equals_inserting_them():
-    """A table made from rows at hand finds each of them, and only those before the count."""
+def test_numbering_distinct_rows_equals_inserting_them(is_shared):
+    """A table made from rows at hand, range by range, finds each of them, and only those before the last."""
     rows = as_rows(distinct(as_tuples(random_rows(150, 3, 9))), 3)
     table = Table(3)
     table.rows[: len(rows)] = rows
 
-    number_rows(table.slots, table.rows, len(rows) - 1)
+    for first, last in ((40, len(rows) - 1), (0, 17), (17, 40), (3, 3)):
+        number_rows(table.slots, table.rows, first, last, is_shared)
 
     assert table.find(rows) == [*range(len(rows) - 1), -1]
 

@@ -17,6 +17,7 @@ from support.code_rows import (
     small_codes,
     widths,
 )
+from tidelog.engine.local.workers import Workers
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import IS_COMPILED
@@ -133,6 +134,28 @@ def test_widened_relation_holds_the_same_facts(rows, deleted, counting):
         assert wide.counts[: wide.count].tolist() == relation.counts[kept].tolist()
     wide.insert(as_rows([(2**40, -(2**40))], 2, np.int64))
     assert wide.find(as_rows([(2**40, -(2**40)), (0, -(2**40))], 2, np.int64)).tolist() == [len(kept), -1]
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+@pytest.mark.parametrize("dtype", WIDTHS)
+def test_threads_copy_a_relation_as_one_does(threads, dtype):
+    """Live rows, their order, annotations and what is found are the same, whoever copies them."""
+    rows = as_rows(distinct(as_tuples(random_rows(MANY, 2, 400))), 2)
+    relation = StoredRelation(2, np.int32, counting=True)
+    relation.insert(rows)
+    relation.levels[: relation.count] = np.arange(relation.count)
+    relation.counts[: relation.count] = np.arange(relation.count) % 3
+    relation.delete_rows(np.arange(0, relation.count, 3))
+    workers = Workers(threads)
+
+    one, several = relation.copied(dtype), relation.copied(dtype, workers.share)
+    workers.close()
+
+    assert several.count == one.count == len(relation)
+    assert several.dtype == one.dtype == dtype
+    for name in ("held", "levels", "previous", "counts"):
+        assert np.array_equal(getattr(several, name)[: one.count], getattr(one, name)[: one.count])
+    assert several.find(rows.astype(dtype)).tolist() == one.find(rows.astype(dtype)).tolist()
 
 
 # --- rows that are no facts (yet, or any more) -----------------------------------------------

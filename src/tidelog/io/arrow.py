@@ -6,6 +6,7 @@ from tidelog.errors import TidelogError
 from tidelog.io.column_names import ColumnNamesError, match_columns
 from tidelog.values import Codec, Codes, Kind, TextError, Value
 from tidelog.values.arrow import pa
+from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX, floats_to_codes, unsigneds_to_codes
 
 
@@ -46,7 +47,7 @@ def codes_from_arrow(column: "pa.ChunkedArray", type_name: str, codec: Codec) ->
         return _integers(column, kind)
     if kind is Kind.FLOAT and (pa.types.is_floating(arrow_type) or pa.types.is_integer(arrow_type)):
         floats = column if arrow_type == pa.float64() else column.cast(pa.float64(), safe=False)
-        return floats_to_codes(floats.to_numpy())
+        return floats_to_codes(numbers_of(floats).view(np.float64))
     if kind in (Kind.RECORD, Kind.ADT):
         if is_text and not column.null_count:
             return _nested_texts(_plain_text(column), type_name, codec)
@@ -58,10 +59,12 @@ def codes_from_arrow(column: "pa.ChunkedArray", type_name: str, codec: Codec) ->
 def _integers(column: "pa.ChunkedArray", kind: Kind) -> Codes:
     target = pa.int64() if kind is Kind.NUMBER else pa.uint64()
     try:
-        values = (column if column.type == target else column.cast(target)).to_numpy()
+        fitting = column if column.type == target else column.cast(target)
     except pa.ArrowInvalid as error:
         raise ArrowMistakeError(_out_of_range(column, kind)) from error
-    return values if kind is Kind.NUMBER else unsigneds_to_codes(values)
+    if kind is Kind.NUMBER:
+        return numbers_of(fitting).view(np.int64)
+    return unsigneds_to_codes(numbers_of(fitting).view(np.uint64))
 
 
 def _out_of_range(column: "pa.ChunkedArray", kind: Kind) -> str:
@@ -101,7 +104,7 @@ def _nested_texts(column: "pa.ChunkedArray", type_name: str, codec: Codec) -> Co
     for chunk in column.chunks:
         texts = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
         distinct = [_parse(text, type_name, codec) for text in texts.dictionary.to_pylist()]
-        parts.append(np.array(distinct, dtype=np.int64)[texts.indices.to_numpy()])
+        parts.append(np.array(distinct, dtype=np.int64)[numbers_of(texts.indices)])
     return np.concatenate(parts)
 
 

@@ -1,66 +1,167 @@
-"""Facts from lines of text, in windows that Arrow reads with all threads.
+"""Facts from lines of text, in windows whose pieces Arrow parses.
 
 A window that Arrow does not accept is read again line by line, which finds the mistakes.
 """
 
-from collections.abc import Iterator
-from typing import Final, Protocol
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import BinaryIO, Final
 
 import numpy as np
 
+from tidelog.dataclass import dataclass
 from tidelog.io.arrow import ArrowMistakeError, codes_from_arrow
-from tidelog.io.csv_careful import LineWindow, has_empty_texts, read_carefully
+from tidelog.io.csv_arrow import arrow_table, is_plain
+from tidelog.io.csv_careful import LineWindow, read_carefully
 from tidelog.io.csv_few import FEW_BYTES, read_few
+from tidelog.io.csv_pieces import BYTE_ORDER_MARK, LinePiece, Lines, all_lines, pieces, quoted_pieces
 from tidelog.io.header import take_header
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.places import CsvLayout
-from tidelog.io.quotes import quotes_are_closed
+from tidelog.io.streams import open_bytes
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
 from tidelog.values.arrow import pa
 from tidelog.values.codes import codes_to_floats
 
-WINDOW_BYTES: Final = 8 * 2**20
-_BLOCK_BYTES: Final = 2**20
 _NEWLINE: Final = ord("\n")
-_BYTE_ORDER_MARK: Final = b"\xef\xbb\xbf"
 
 
-class ByteStream(Protocol):
-    """What bytes are read from: a file, a pipe, an unpacked archive."""
+@dataclass(frozen=True, slots=True)
+class ParsedPiece:
+    """What Arrow makes of a piece; `table` is None if it was not asked, or does not take lines as we do."""
 
-    def read(self, size: int = -1, /) -> bytes:
-        """Return the next bytes, none at the end."""
-
-    def readline(self) -> bytes:
-        """Return the bytes up to the end of the line."""
+    lines: LinePiece
+    table: "pa.Table | None"
+    newlines: int
 
 
-def read_csv(
-    stream: ByteStream, name: str, relation: Relation, layout: CsvLayout, codec: Codec
-) -> list[Codes]:
-    """Return the codes of the facts in a stream of lines; `name` is for diagnostics."""
-    mistakes = Mistakes(name)
-    parts: list[list[Codes]] = []
-    lines_before = 0
-    is_first = True
-    data = b""
-    for window in _windows(stream, is_whole=layout.is_quoted):
-        # Counting in an array is ten times as quick as counting in bytes.
-        lines_before += int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
-        data = window.removeprefix(_BYTE_ORDER_MARK) if is_first else window
-        if is_first and layout.has_header:
-            data, lines_before, layout = take_header(data, relation, layout, mistakes)
-            if mistakes.count:
-                # Without the names nobody can tell which column a value belongs to.
-                break
-        is_first = False
-        columns = _read_quickly(data, relation, layout, codec)
-        if columns is None:
-            columns = read_carefully(LineWindow(data, lines_before), relation, layout, codec, mistakes)
-        parts.append(columns)
-    mistakes.raise_if_any()
-    return join_columns(parts, relation)
+ParseTask = Callable[[], ParsedPiece]
+
+
+class CsvReading:
+    """The reading of lines as the facts of a relation.
+
+    Any thread may run the tasks of `tasks`, whose results `columns` takes in their order. The calling thread
+    alone gives codes.
+    """
+
+    def __init__(
+        self, path: Path | None, name: str, relation: Relation, layout: CsvLayout, codec: Codec
+    ) -> None:
+        self._path = path
+        self._relation = relation
+        self._layout = layout
+        self._codec = codec
+        self._mistakes = Mistakes(name)
+        self._kinds = [codec.resolve(column.type).kind for column in relation.columns]
+        self._lines_before = 0
+        self._stream: BinaryIO | None = None
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._stream is not None:
+            self._stream.close()
+
+    def tasks(self) -> Iterator[tuple[int, ParseTask]]:
+        """Open the file and return what parses its pieces in their order, each with its size in bytes."""
+        self._stream = open_bytes(self._path)
+        start = -1
+        for lines in all_lines(self._stream, is_whole=self._layout.is_quoted):
+            if start < 0:
+                start = self._take_header(lines)
+                if self._mistakes.count:
+                    # Without the names nobody can tell which column a value belongs to.
+                    return
+            cut = pieces(lines, start)
+            if self._layout.is_quoted:
+                cut = quoted_pieces(lines, start, self._layout.delimiter)
+            for piece in cut:
+                yield piece.size, partial(self._parse, piece)
+            start = 0
+
+    def columns(self, parsed: Iterable[ParsedPiece]) -> list[Codes]:
+        """Return the codes of the facts in all pieces; all mistakes are raised together."""
+        parts: list[list[Codes]] = []
+        window: list[ParsedPiece] = []
+        for piece in parsed:
+            window.append(piece)
+            if piece.lines.is_last:
+                parts.append(self._codes(window))
+                self._lines_before += sum(each.newlines for each in window)
+                window = []
+        self._mistakes.raise_if_any()
+        return join_columns(parts, self._relation)
+
+    def _take_header(self, lines: Lines) -> int:
+        """Return where the facts begin, after a byte order mark and the header, which changes the layout."""
+        mark = len(BYTE_ORDER_MARK)
+        start = mark if lines.read(0, mark) == BYTE_ORDER_MARK else 0
+        if not self._layout.has_header:
+            return start
+        data = lines.read(start, lines.size if self._layout.is_quoted else lines.line_end(start + 1))
+        rest, self._lines_before, self._layout = take_header(
+            data, self._relation, self._layout, self._mistakes
+        )
+        return start + len(data) - len(rest)
+
+    def _parse(self, piece: LinePiece) -> ParsedPiece:
+        data = piece.read()
+        newlines = 0
+        if piece.is_followed:
+            # Counting in an array is ten times as quick as counting in bytes.
+            newlines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
+        is_few = piece.is_first and piece.is_last and self._are_few(data)
+        table = None
+        if not is_few and piece.is_closed and is_plain(data, self._layout, self._kinds):
+            try:
+                table = arrow_table(data, self._relation, self._layout, self._codec, self._kinds)
+            except (pa.ArrowException, ArrowMistakeError):
+                table = None
+        return ParsedPiece(piece, table, newlines)
+
+    def _codes(self, window: list[ParsedPiece]) -> list[Codes]:
+        """Return the codes of the facts in a window."""
+        columns = self._quick_codes(window)
+        if columns is not None:
+            return columns
+        lines = LineWindow(b"".join(piece.lines.read() for piece in window), self._lines_before)
+        return read_carefully(lines, self._relation, self._layout, self._codec, self._mistakes)
+
+    def _quick_codes(self, window: list[ParsedPiece]) -> list[Codes] | None:
+        """Return the codes, or None if the careful reader must look at the lines."""
+        tables = [piece.table for piece in window if piece.table is not None]
+        if len(tables) == len(window):
+            # Where other columns may stand between those of the relation, each piece has a width of its own.
+            is_even = len({table.num_columns for table in tables}) == 1
+            return self._table_codes(pa.concat_tables(tables), window) if is_even else None
+        data = window[0].lines.read() if len(window) == 1 else b""
+        # There are no bytes if somebody has made the file shorter meanwhile.
+        if not data or not self._are_few(data) or not is_plain(data, self._layout, self._kinds):
+            return None
+        return read_few(data, self._relation, self._layout, self._codec)
+
+    def _are_few(self, data: bytes) -> bool:
+        """Say whether lines, if they are a whole window, are read without Arrow."""
+        return len(data) <= FEW_BYTES and not self._layout.is_quoted
+
+    def _table_codes(self, table: "pa.Table", window: list[ParsedPiece]) -> list[Codes] | None:
+        chosen = range(self._relation.arity) if self._layout.positions is None else self._layout.positions
+        columns = []
+        for position, column, kind in zip(chosen, self._relation.columns, self._kinds, strict=True):
+            try:
+                codes = codes_from_arrow(table.column(position), column.type, self._codec)
+            except (pa.ArrowException, ArrowMistakeError):
+                return None
+            # Arrow takes the 16 hexadecimal digits of a negative number; we say it does not fit.
+            if kind is Kind.NUMBER and (codes < 0).any() and any(map(_has_hexadecimal, window)):
+                return None
+            # Arrow rounds 1e999 to infinity; we say it does not fit.
+            if kind is Kind.FLOAT and np.isinf(codes_to_floats(codes)).any():
+                return None
+            columns.append(codes)
+        return columns
 
 
 def join_columns(parts: list[list[Codes]], relation: Relation) -> list[Codes]:
@@ -74,89 +175,6 @@ def join_columns(parts: list[list[Codes]], relation: Relation) -> list[Codes]:
     return columns
 
 
-def _windows(stream: ByteStream, *, is_whole: bool) -> Iterator[bytes]:
-    """Return the stream in pieces that end with a line, or in one piece.
-
-    Quoted fields may hold newlines, so that only the whole text can be cut into lines.
-    """
-    if is_whole:
-        yield stream.read()
-        return
-    while data := stream.read(WINDOW_BYTES):
-        rest = b"" if data.endswith(b"\n") else stream.readline()
-        yield data + rest if rest else data
-
-
-def _read_quickly(data: bytes, relation: Relation, layout: CsvLayout, codec: Codec) -> list[Codes] | None:
-    """Return the codes, or None if the careful reader must look at the data."""
-    if not data:
-        return [np.empty(0, dtype=np.int64) for _ in relation.columns]
-    kinds = [codec.resolve(column.type).kind for column in relation.columns]
-    if not _is_plain(data, layout, kinds):
-        return None
-    if len(data) <= FEW_BYTES and not layout.is_quoted:
-        return read_few(data, relation, layout, codec)
-    try:
-        table = _arrow_table(data, relation, layout, codec, kinds)
-        chosen = range(relation.arity) if layout.positions is None else layout.positions
-        columns = []
-        for position, column, kind in zip(chosen, relation.columns, kinds, strict=True):
-            codes = codes_from_arrow(table.column(position), column.type, codec)
-            # Arrow takes the 16 hexadecimal digits of a negative number; we say it does not fit.
-            if kind is Kind.NUMBER and (codes < 0).any() and (b"0x" in data or b"0X" in data):
-                return None
-            # Arrow rounds 1e999 to infinity; we say it does not fit.
-            if kind is Kind.FLOAT and np.isinf(codes_to_floats(codes)).any():
-                return None
-            columns.append(codes)
-    except (pa.ArrowException, ArrowMistakeError):
-        return None
-    return columns
-
-
-def _is_plain(data: bytes, layout: CsvLayout, kinds: list[Kind]) -> bool:
-    """Say whether Arrow cuts the data into fields as we do."""
-    if len(layout.delimiter) != 1 or not layout.delimiter.isascii() or layout.delimiter == "\0":
-        return False
-    # Arrow drops a byte order mark from the start of every window, not of the file alone.
-    if data.startswith(_BYTE_ORDER_MARK):
-        return False
-    if b"\r" in data and data.count(b"\r") != data.count(b"\r\n"):
-        return False
-    if layout.is_quoted and not quotes_are_closed(np.frombuffer(data, np.uint8), ord(layout.delimiter)):
-        return False
-    # Records in fields that are separated by commas need their brackets counted.
-    nested = any(kind in (Kind.RECORD, Kind.ADT) for kind in kinds)
-    return layout.is_quoted or layout.delimiter != "," or not (nested or b"[" in data or b"$" in data)
-
-
-def _arrow_table(
-    data: bytes, relation: Relation, layout: CsvLayout, codec: Codec, kinds: list[Kind]
-) -> "pa.Table":
-    import pyarrow.csv  # noqa: PLC0415 - see csv_few
-
-    width = relation.arity if layout.width is None else layout.width
-    if layout.positions is not None and layout.width is None:
-        width = data.partition(b"\n")[0].count(layout.delimiter.encode()) + 1
-        if width <= max(layout.positions):
-            raise ArrowMistakeError("the first line has too few columns")
-    names = [str(position) for position in range(width)]
-    texts = pa.dictionary(pa.int32(), pa.string())
-    types = {Kind.NUMBER: pa.int64(), Kind.UNSIGNED: pa.uint64(), Kind.FLOAT: pa.float64()}
-    chosen = range(width) if layout.positions is None else layout.positions
-    column_types = dict.fromkeys(names, pa.binary())
-    for position, kind in zip(chosen, kinds, strict=True):
-        column_types[str(position)] = types.get(kind, texts)
-    return pyarrow.csv.read_csv(
-        pa.BufferReader(data),
-        read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
-        parse_options=pyarrow.csv.ParseOptions(
-            delimiter=layout.delimiter,
-            quote_char='"' if layout.is_quoted else False,
-            newlines_in_values=layout.is_quoted,
-            ignore_empty_lines=not has_empty_texts(relation, codec),
-        ),
-        convert_options=pyarrow.csv.ConvertOptions(
-            column_types=column_types, null_values=[], strings_can_be_null=False
-        ),
-    )
+def _has_hexadecimal(piece: ParsedPiece) -> bool:
+    data = piece.lines.read()
+    return b"0x" in data or b"0X" in data

@@ -14,6 +14,7 @@ from tidelog.io.conversions import library_of
 from tidelog.io.mistakes import Mistakes
 from tidelog.io.python_columns import column_codes
 from tidelog.io.python_rows import codes_from_rows
+from tidelog.io.take_ahead import TakeAhead, nothing_ahead
 from tidelog.program.nodes import Directive, Relation
 from tidelog.values import Codec, Codes, Kind
 from tidelog.values.arrow import pa
@@ -27,7 +28,11 @@ _Named = Sequence[tuple[str, object]]
 
 
 def columns_from(
-    data: object, relation: Relation, codec: Codec, directives: Sequence[Directive] = ()
+    data: object,
+    relation: Relation,
+    codec: Codec,
+    directives: Sequence[Directive] = (),
+    take_ahead: TakeAhead = nothing_ahead,
 ) -> list[Codes] | None:
     """Return the codes of facts given in Python.
 
@@ -36,13 +41,13 @@ def columns_from(
     mapping from column names to columns, a NumPy array, or the path of a file, which is read as the
     relation's `.input` `directives` say. Named columns are matched by name if the names are the
     relation's, by position if none of them is; anything in between is a diagnostic. None means that
-    a relation without columns does not hold.
+    a relation without columns does not hold. `take_ahead` returns what was read ahead of the file.
     """
     if type(data) in _ROWS:
         return codes_from_rows(cast("Iterable[object]", data), relation, codec)
     match data:
         case str() | PathLike():
-            return _from_file(data, relation, codec, directives)
+            return _from_file(data, relation, codec, directives, take_ahead)
         case bool() | np.bool_() if relation.arity == 0:
             return [] if data else None
         case Mapping():
@@ -86,12 +91,16 @@ def columns_from_arrow(table: "pa.Table", relation: Relation, codec: Codec) -> l
 
 
 def _from_file(
-    data: "str | PathLike[str]", relation: Relation, codec: Codec, directives: Sequence[Directive]
+    data: "str | PathLike[str]",
+    relation: Relation,
+    codec: Codec,
+    directives: Sequence[Directive],
+    take_ahead: TakeAhead,
 ) -> list[Codes] | None:
     from tidelog.io.read import read_file  # noqa: PLC0415 - read uses this module
 
     try:
-        return read_file(relation, Path(data), codec, directives)
+        return read_file(relation, Path(data), codec, directives, take_ahead)
     except TidelogError as error:
         first = error.diagnostics[0]
         if first.code != "missing-fact-file" or not isinstance(data, str) or Path(data).suffix:

@@ -13,31 +13,37 @@ _RETURN = ord("\r")
 
 
 @kernel
-def quotes_are_closed(data: npt.NDArray[np.uint8], delimiter: int) -> bool:
-    """Say whether every quote that opens a field closes at the end of the field.
+def cut_quoted(data: npt.NDArray[np.uint8], delimiter: int, size: int, ends: npt.NDArray[np.int64]) -> int:
+    """Write where pieces of whole lines end, each of at least `size` bytes but the last; return how many.
 
-    Arrow reads on after a closing quote and up to the end of the file without one; where this
-    holds it cuts fields as we do.
+    Return -1 if a quote that opens a field does not close at the end of the field: Arrow reads on after a
+    closing quote and up to the end of the file without one; elsewhere it cuts fields as we do.
+    Requires room for as many ends as `size` goes into the data. The end of the data is not written.
     """
+    count = 0
+    begun = 0
     at = 0
-    size = data.size
-    while at < size:
+    while at < data.size:
         if data[at] == _QUOTE:
             at += 1
-            while at < size and (data[at] != _QUOTE or (at + 1 < size and data[at + 1] == _QUOTE)):
+            while at < data.size and (data[at] != _QUOTE or (at + 1 < data.size and data[at + 1] == _QUOTE)):
                 at += 2 if data[at] == _QUOTE else 1
             at += 1
-            if at > size:
-                return False
-            if at + 1 < size and data[at] == _RETURN and data[at + 1] == _NEWLINE:
+            if at > data.size:
+                return -1
+            if at + 1 < data.size and data[at] == _RETURN and data[at + 1] == _NEWLINE:
                 at += 1
-            if at < size and data[at] != delimiter and data[at] != _NEWLINE:
-                return False
+            if at < data.size and data[at] != delimiter and data[at] != _NEWLINE:
+                return -1
         else:
-            while at < size and data[at] != delimiter and data[at] != _NEWLINE:
+            while at < data.size and data[at] != delimiter and data[at] != _NEWLINE:
                 at += 1
+        if at + 1 - begun >= size and at + 1 < data.size and data[at] == _NEWLINE:
+            begun = at + 1
+            ends[count] = begun
+            count += 1
         at += 1
-    return True
+    return count
 
 
 def unquote(text: str, start: int) -> tuple[int, str | None]:

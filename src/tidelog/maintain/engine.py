@@ -284,8 +284,8 @@ class LocalMaintainedEngine(LocalEngine):
         Deletions pay for it: live rows are moved once a quarter of all rows has been deleted.
         """
         try:
-            self.inputs.give_rows_back()
-            moved = self._state.compact()
+            self.inputs.give_rows_back(self.derivations.sharing)
+            moved = self._state.compact(self.derivations.sharing)
         except MemoryError:
             # The epoch is committed: a later one tries again.
             return
@@ -357,7 +357,7 @@ class LocalMaintainedEngine(LocalEngine):
         self._maintainer.deadline.check()
 
     def _widen(self) -> None:
-        self._state.widen()
+        self._state.widen(self.derivations.sharing)
         self._start_maintenance([each.without_indexes() for each in self._maintainer.learned])
 
     # --- other programs, other processes ----------------------------------------------------------

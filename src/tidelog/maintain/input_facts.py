@@ -15,6 +15,7 @@ from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.sharing import Sharing
 
 
 class InputFacts:
@@ -94,11 +95,11 @@ class InputFacts:
             self.apart[name].delete_rows(changes[name].deleted)
             self.apart[name].show_rows(changes[name].inserted)
 
-    def give_rows_back(self) -> None:
+    def give_rows_back(self, sharing: Sharing) -> None:
         """Drop the rows of deleted facts from relations that have many of them."""
         for apart in self.apart.values():
             if apart.is_sparse:
-                apart.take(apart.copied(np.int64))
+                apart.take(apart.copied(np.int64, sharing(len(apart))))
 
     # --- other programs, other processes ----------------------------------------------------------
 

@@ -1,20 +1,26 @@
 """Input facts, from a folder or from Python, into an engine."""
 
-from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
+from contextlib import closing
 from functools import partial
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from tidelog import io
+from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Codes, Engine
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.mistakes import not_needed
+from tidelog.io.take_ahead import TakeAhead, nothing_ahead
 from tidelog.program.nodes import Directive, Program, Relation
 from tidelog.session.spark_frames import WorkerFacts, is_spark_frame, read_frame
 from tidelog.values import Codec
 from tidelog.views import FactSet
+
+if TYPE_CHECKING:
+    from tidelog.io.read_ahead import Begin
 
 Facts = Path | str | Mapping[str, object] | None
 
@@ -40,28 +46,50 @@ def relations_with_facts(facts: object) -> tuple[str, ...]:
     return tuple(facts)
 
 
-def load_facts(
+def load_facts(  # noqa: PLR0913 - what facts are read from, and into what
     program: Program,
     facts: Facts,
     codec: Codec,
     engine: Engine,
     needed: Container[str] | None = None,
+    *,
+    jobs: int = 1,
 ) -> list[Diagnostic]:
     """Insert the input facts, and return warnings: files of relations that are not `needed` may be missing.
 
     From a folder (a path), each `.input` directive says what to read; from a mapping, each
     relation's facts are what `tidelog.io.columns_from` accepts. Without facts the inputs stay
     empty. All mistakes in all files are reported together, and then nothing was evaluated.
+
+    Large files are read by `jobs` threads; neither codes nor mistakes depend on them.
     """
     match facts:
         case None:
             return []
         case Mapping():
-            readers = _readers_of_mapping(program, facts, codec, engine)
+            sources = _sources_in_mapping(program, facts, codec, engine)
             if isinstance(facts, FactsAndFolder):
-                readers = chain(readers, _readers_of_folder(program, facts.folder, codec, facts.others))
+                sources = chain(sources, _sources_in_folder(program, facts.folder, codec, facts.others))
         case _:
-            readers = _readers_of_folder(program, Path(facts), codec, program.relations)
+            sources = _sources_in_folder(program, Path(facts), codec, program.relations)
+    known = list(sources)
+    if jobs < 2 or all(source.begin is nothing_ahead for source in known):
+        return _insert(((source.relation, source.read) for source in known), engine, needed)
+    from tidelog.io.read_ahead import ReadAhead  # noqa: PLC0415 - facts that are no files need none
+    from tidelog.io.threads import LoadThreads  # noqa: PLC0415 - as above
+
+    with closing(ReadAhead(LoadThreads(jobs), [source.begin for source in known])) as ahead:
+        readers = (
+            (source.relation, partial(source.read, partial(ahead.columns, number)))
+            for number, source in enumerate(known)
+        )
+        return _insert(readers, engine, needed)
+
+
+def _insert(
+    readers: Iterable[tuple[str, "Reader"]], engine: Engine, needed: Container[str] | None
+) -> list[Diagnostic]:
+    """Insert what readers read, each the facts of a relation; see `load_facts`."""
     diagnostics: list[Diagnostic] = []
     warnings: list[Diagnostic] = []
     for name, read in readers:
@@ -82,7 +110,13 @@ def load_facts(
     return warnings
 
 
-def columns_of(data: object, relation: Relation, program: Program, codec: Codec) -> list[Codes] | None:
+def columns_of(
+    data: object,
+    relation: Relation,
+    program: Program,
+    codec: Codec,
+    take_ahead: TakeAhead = nothing_ahead,
+) -> list[Codes] | None:
     """Return the codes of facts in any form a user has them; None if a flag does not hold.
 
     Relations, answers and deltas are sets of tuples, so they are taken by position. Files are read
@@ -91,9 +125,8 @@ def columns_of(data: object, relation: Relation, program: Program, codec: Codec)
     if not isinstance(data, FactSet):
         directives: tuple[Directive, ...] = ()
         if isinstance(data, (str, PathLike)):
-            name = relation.name
-            directives = tuple(x for x in program.directives if (x.kind, x.relation) == ("input", name))
-        return io.columns_from(data, relation, codec, directives)
+            directives = _directives_of(relation.name, program)
+        return io.columns_from(data, relation, codec, directives, take_ahead)
     types = tuple(column.type for column in relation.columns)
     if data.codec.symbols is codec.symbols and data.types == types and types:
         return data.codes()
@@ -102,27 +135,55 @@ def columns_of(data: object, relation: Relation, program: Program, codec: Codec)
 
 
 # None where a relation without columns does not hold.
-Reader = Callable[[], "list[Codes] | WorkerFacts | None"]
+Reader = Callable[..., "list[Codes] | WorkerFacts | None"]
 
 
-def _readers_of_mapping(
+@dataclass(frozen=True, slots=True)
+class _Source:
+    """Facts of a relation: `read` takes what was read ahead, which `begin` makes possible for some files."""
+
+    relation: str
+    read: Reader
+    begin: "Begin" = nothing_ahead
+
+
+def _sources_in_mapping(
     program: Program, facts: Mapping[str, object], codec: Codec, engine: Engine
-) -> Iterator[tuple[str, Reader]]:
+) -> Iterator[_Source]:
     for name, data in facts.items():
         relation = program.relations[name]
         if is_spark_frame(data) and hasattr(engine, "insert_frame"):
-            yield name, partial(read_frame, cast("Any", data), relation, codec, cast("Any", engine))
-        else:
-            yield name, partial(columns_of, data, relation, program, codec)
+            read = partial(_read_frame, cast("Any", data), relation, codec, cast("Any", engine))
+            yield _Source(name, read)
+            continue
+        begin: Begin = nothing_ahead
+        if isinstance(data, (str, PathLike)):
+            begin = partial(io.begin_file, relation, Path(data), codec, _directives_of(name, program))
+        yield _Source(name, partial(columns_of, data, relation, program, codec), begin)
 
 
-def _readers_of_folder(
+def _read_frame(
+    data: Any, relation: Relation, codec: Codec, engine: Any, take_ahead: TakeAhead = nothing_ahead
+) -> "list[Codes] | WorkerFacts | None":
+    del take_ahead
+    return read_frame(data, relation, codec, engine)
+
+
+def _sources_in_folder(
     program: Program, folder: Path, codec: Codec, names: Collection[str]
-) -> Iterator[tuple[str, Reader]]:
+) -> Iterator[_Source]:
     for directive in program.directives:
         if directive.kind == "input" and directive.relation in names:
             relation = program.relations[directive.relation]
-            yield relation.name, partial(io.read_relation, relation, directive, codec, folder)
+            where = relation, directive, codec, folder
+            yield _Source(
+                relation.name, partial(io.read_relation, *where), partial(io.begin_relation, *where)
+            )
+
+
+def _directives_of(relation: str, program: Program) -> tuple[Directive, ...]:
+    """Return the directives that say how files of a relation are read."""
+    return tuple(each for each in program.directives if (each.kind, each.relation) == ("input", relation))
 
 
 def _no_facts(found: object) -> Diagnostic:

@@ -26,7 +26,7 @@ def evaluate_once(
         codec = Codec(program.types)
         engine = kind.evaluate(kind.passes(program), codec, options.settings, functions)
         kind.profile(engine, recorder)
-        warnings = load_facts(program, options.facts, codec, engine, needed)
+        warnings = load_facts(program, options.facts, codec, engine, needed, jobs=options.settings.jobs)
     with recorder.phase("evaluate"):
         engine.evaluate(recorder)
     warnings += run_warnings(codec.warnings)

@@ -126,7 +126,7 @@ def evaluate(prepared: Prepared, recorder: SessionRecorder) -> Session:
             # On Spark an engine continues from its storage, if there is something.
             resumed = getattr(engine, "resume", lambda: None)() if request.spark is not None else None
             if resumed is None:
-                load_facts(program, options.facts, codec, engine)
+                load_facts(program, options.facts, codec, engine, jobs=options.settings.jobs)
         with recorder.phase("evaluate"):
             if resumed is None:
                 engine.evaluate(recorder)

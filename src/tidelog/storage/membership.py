@@ -48,17 +48,23 @@ def _fetch_homes(slots: Slots, rows: CodeArray, digests: Words) -> None:
 
 
 @kernel
-def number_rows(slots: Slots, rows: CodeArray, count: int) -> None:
-    """Enter rows that are known to be distinct into an empty table with room for them."""
+def number_rows(slots: Slots, rows: CodeArray, first: int, last: int, is_shared: bool) -> None:
+    """Enter the rows numbered `first` to `last - 1`, which are known to be distinct and not there yet.
+
+    Requires room for them; other threads may enter others if the table `is_shared`.
+    """
     digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
-    _fetch_homes(slots, rows[: min(AHEAD, count)], later)
-    for first in range(0, count, AHEAD):
-        end = min(first + AHEAD, count)
+    _fetch_homes(slots, rows[first : min(first + AHEAD, last)], later)
+    for begin in range(first, last, AHEAD):
+        end = min(begin + AHEAD, last)
         digests, later = later, digests
-        _fetch_homes(slots, rows[end : min(end + AHEAD, count)], later)
-        for row in range(first, end):
-            digest = digests[row - first]
-            slots[free_place(slots, digest)] = filled(slots, digest, row)
+        _fetch_homes(slots, rows[end : min(end + AHEAD, last)], later)
+        for row in range(begin, end):
+            digest = digests[row - begin]
+            word = filled(slots, digest, row)
+            while not atomic.fill(slots, free_place(slots, digest), word, is_shared):
+                # Another thread was first: its word is there now.
+                pass
 
 
 @inlined

@@ -20,7 +20,7 @@ from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.relation_indexes import RelationIndexes
-from tidelog.storage.sharing import Share, by_one_thread
+from tidelog.storage.sharing import Share, Task, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots, slots_built_for, slots_for
 from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
 
@@ -44,6 +44,8 @@ LEAST_DEAD = 4096
 # threads do not write to the same lines of the cache; in slots, filling what is left of one takes longer.
 _NUMBERS_PER_BLOCK = 256
 _NUMBERS_PER_LARGE_BLOCK = 1 << 13
+# Threads that copy rows, or enter them into a new table, take so many at a time.
+_ROWS_PER_BLOCK = 1 << 13
 
 
 class StoredRelation(RelationIndexes):
@@ -246,11 +248,14 @@ class StoredRelation(RelationIndexes):
         if self._presence is not None or not self._slots.size:
             self._build_slots()
 
-    def _build_slots(self) -> None:
+    def _build_slots(self, share: Share = by_one_thread) -> None:
         """Enter all rows into a new table, which others see only once it is complete."""
         slots = zeros((max(2 * _SMALLEST, slots_built_for(self.count)),), np.dtype(np.uint32))
+        rows, is_shared = self.rows, share is not by_one_thread
         with self._building():
-            number_rows(slots, self.rows, self.count)
+            share_rows(
+                lambda first, last: number_rows(slots, rows, first, last, is_shared), self.count, share
+            )
         self._slots = slots
         self._presence = None
 
@@ -463,19 +468,27 @@ class StoredRelation(RelationIndexes):
         """Say whether so many rows are dead that `copied` would save notable memory."""
         return self.deleted >= LEAST_DEAD and 4 * self.deleted >= self.count
 
-    def copied(self, dtype: npt.DTypeLike) -> "StoredRelation":
+    def copied(self, dtype: npt.DTypeLike, share: Share = by_one_thread) -> "StoredRelation":
         """Return the live rows in order, with codes of this width; indexes are built again on demand."""
         packed = StoredRelation(self.arity, dtype, counting=bool(self.counts.size))
-        packed.counts_derivations = False
+        packed.counts_derivations = self.counts_derivations
         packed._is_trimmed = self._is_trimmed
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
-        packed.insert(self.rows[numbers].astype(packed.dtype, copy=False))
-        if self.counts.size:
-            for name in _ANNOTATIONS:
-                getattr(packed, name)[: packed.count] = getattr(self, name)[numbers]
-            counts = self.counts[numbers]
-            packed.counts[np.flatnonzero(counts)] = counts[counts != 0]
-        packed.counts_derivations = self.counts_derivations
+        packed._enlarge_rows(len(numbers))
+        rows, names = self.rows, _ANNOTATIONS if self.counts.size else ()
+
+        def move(first: int, last: int) -> None:
+            some = numbers[first:last]
+            packed.held[first:last] = rows[some]
+            for name in names:
+                getattr(packed, name)[first:last] = getattr(self, name)[some]
+
+        share_rows(move, len(numbers), share)
+        if names:
+            counted = np.flatnonzero(self.counts[numbers])
+            packed.counts[counted] = self.counts[numbers[counted]]
+        packed.count = len(numbers)
+        packed._build_slots(share)
         return packed
 
     def snapshot(self) -> "StoredRelation":
@@ -491,3 +504,11 @@ class StoredRelation(RelationIndexes):
     def take(self, other: "StoredRelation") -> None:
         """Take over the content and version of another relation, which must not be used any more."""
         self.__dict__.update(other.__dict__)
+
+
+def share_rows(task: Task, count: int, share: Share) -> None:
+    """Run a task over ranges of rows, in blocks that are worth a thread's while."""
+    share(
+        lambda first, last: task(first * _ROWS_PER_BLOCK, min(last * _ROWS_PER_BLOCK, count)),
+        -(-count // _ROWS_PER_BLOCK),
+    )

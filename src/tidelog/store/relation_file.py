@@ -22,6 +22,7 @@ from tidelog.program.nodes import Relation
 from tidelog.store.sync import DIGEST_BYTES
 from tidelog.values import Codec, Codes, Kind
 from tidelog.values.arrow import pa, pq
+from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import codes_to_floats, codes_to_unsigneds
 
 ANNOTATIONS: Final = ("@level", "@count", "@input")
@@ -74,9 +75,9 @@ def read_relation(data: "pa.Buffer") -> RelationState:
     *columns, levels, counts, is_input = (column.combine_chunks() for column in table.columns)
     return RelationState(
         [_codes(column) for column in columns],
-        levels.to_numpy(),
-        counts.to_numpy(),
-        is_input.to_numpy(zero_copy_only=False),
+        numbers_of(levels).view(np.int32),
+        numbers_of(counts).view(np.int32),
+        numbers_of(is_input).view(np.bool_),
     )
 
 
@@ -106,8 +107,8 @@ def read_records(data: "pa.Buffer") -> tuple[Codes, Codes]:
     widths: list[Codes] = [np.empty(0, np.int64)]
     fields: list[Codes] = [np.empty(0, np.int64)]
     for chunk in _read(data, ["fields"]).column(0).chunks:
-        widths.append(chunk.value_lengths().to_numpy().astype(np.int64))
-        fields.append(chunk.flatten().to_numpy())
+        widths.append(numbers_of(chunk.value_lengths()).astype(np.int64))
+        fields.append(numbers_of(chunk.flatten()).view(np.int64))
     return np.concatenate(widths), np.concatenate(fields)
 
 
@@ -128,7 +129,7 @@ def _values(codes: Codes, kind: Kind) -> npt.NDArray[np.generic]:
 
 
 def _codes(column: "pa.Array") -> Codes:
-    values = column.to_numpy(zero_copy_only=False)
+    values = numbers_of(column)
     if pa.types.is_int32(column.type):
         return np.asarray(values, dtype=np.int64)
     codes: Codes = values.view(np.int64)

@@ -8,6 +8,7 @@ import numpy as np
 
 from tidelog.values import text_kernels as kernels
 from tidelog.values.arrow import pa
+from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import Codes
 from tidelog.values.memory import enlarged, roomy, zeros
 
@@ -91,7 +92,7 @@ class Dictionary:
         if not pa.types.is_dictionary(texts.type):
             return self._encode_strings(texts)
         distinct = self._encode_strings(texts.dictionary)
-        codes: Codes = distinct[texts.indices.to_numpy(zero_copy_only=False)]
+        codes: Codes = distinct[numbers_of(texts.indices)]
         return codes
 
     def decode(self, codes: Codes) -> list[str]:

@@ -19,6 +19,7 @@ from tidelog.plan.maintenance import chain_variants, derivation_chain
 from tidelog.plan.operators import Operator, all_operators
 from tidelog.program.nodes import Constant
 from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.sharing import Share
 
 if TYPE_CHECKING:
     from tidelog.engine.local.leapfrog_traces import LocalTraces
@@ -110,6 +111,10 @@ class LocalDerivations:
     def run_all(self, tasks: Sequence[Callable[[], object]], rows: int) -> None:
         """Run independent tasks that together handle about `rows` rows, in threads if there are many."""
         self._workers.run_all(tasks, rows)
+
+    def sharing(self, rows: int) -> Share:
+        """Return what shares the work on so many rows: all threads, or the present one if they are few."""
+        return self._workers.sharing(rows)
 
     def share_indexes(self, rules: Sequence[FlatRule]) -> None:
         """Let the chains of these rules, which are followed together, need as few indexes as possible."""

@@ -167,7 +167,7 @@ class LocalEngine:
             for name, count in counts.items():
                 rows = settled[name] if name in settled else state.relations[name].held[:count]
                 state.replace(name, rows)
-            state.widen()
+            state.widen(context.workers.sharing)
             return self._run_once(number, stratum, context, observer)
 
     def _run_once(

@@ -13,6 +13,7 @@ from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant, Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
+from tidelog.storage.sharing import Sharing, alone
 from tidelog.values.codec import Codec
 
 # Up to this many codes are checked faster as a list than as an array.
@@ -164,18 +165,21 @@ class LocalState:
         self.require(code)
         return code
 
-    def widen(self) -> None:
+    def widen(self, sharing: Sharing = alone) -> None:
         """Store all codes in 64 bits from now on."""
         self.dtype = np.int64
         for name, relation in self.relations.items():
-            relation.take(relation.copied(np.int64))
+            relation.take(relation.copied(np.int64, sharing(len(relation))))
             self.show_all(name)
 
-    def compact(self) -> list[str]:
+    def compact(self, sharing: Sharing = alone) -> list[str]:
         """Reclaim the rows of deleted facts where there are many; return the relations whose rows moved."""
         # All copies are made before any is put in place: making a copy may fail.
         sparse = [name for name, relation in self.relations.items() if relation.is_sparse]
-        copies = {name: self.relations[name].copied(self.dtype) for name in sparse}
+        copies = {}
+        for name in sparse:
+            relation = self.relations[name]
+            copies[name] = relation.copied(self.dtype, sharing(len(relation)))
         for name, copy in copies.items():
             self.relations[name].take(copy)
             self.show_all(name)
