@@ -11,10 +11,14 @@ from support.epochs_programs import tangled_epochs, tangled_programs
 from support.programs import build
 from support.strategies import dense_programs, epochs
 from tidelog.engine.epoch import Strategy
+from tidelog.engine.local.by_row import sync
 from tidelog.engine.protocol import Settings
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.small import epoch as small
 from tidelog.maintain.sweeps import Sweeps
+from tidelog.storage import Index, StoredRelation
+from tidelog.storage.direct import DirectIndex
+from tidelog.storage.relation_indexes import IndexName
 
 
 @pytest.fixture
@@ -162,3 +166,33 @@ def test_small_epochs_go_on_after_their_only_stratum_was_recomputed():
         run.check()
         run.change(delete={"e": [(2, 3), (0, 1)]}, insert={"e": [(5, 0)]}, strategy=strategy)
         run.check()
+
+
+def test_a_stratum_that_comes_into_use_leaves_the_indexes_of_others_alone(monkeypatch: pytest.MonkeyPatch):
+    """The first small epoch of a stratum asks for its own indexes; those in use already are not visited."""
+    visited: list[str] = []
+    original = sync.index_named
+
+    def watched(relation: StoredRelation, name: IndexName) -> Index | DirectIndex:
+        visited.append(next(each for each, stored in run.engine.relations.items() if stored is relation))
+        return original(relation, name)
+
+    text = "".join(
+        f"""
+    .decl {edge}(x: number, y: number)
+    .input {edge}
+    .decl {path}(x: number, y: number)
+    {path}(x, y) :- {edge}(x, y).
+    {path}(x, z) :- {path}(x, y), {edge}(y, z).
+    """
+        for edge, path in (("road", "trip"), ("rail", "ride"))
+    )
+    links = [(n, n + 1) for n in range(9)]
+    run = Maintained(build(text)).start({"road": links, "rail": links})
+    run.change(delete={"road": [(3, 4)]}, strategy=Strategy.UPDATE)
+    monkeypatch.setattr(sync, "index_named", watched)
+
+    run.change(delete={"rail": [(3, 4)]}, strategy=Strategy.UPDATE)
+
+    run.check()
+    assert set(visited) == {"rail", "ride"}
