@@ -165,6 +165,16 @@ def _find_affected(tables: Tables, epoch: Epoch) -> int:
 @inlined
 def _ask_backward(tables: Tables, epoch: Epoch) -> int:
     """Offer affected facts the levels of derivations that are possible without other affected ones."""
+    # Affected facts have no level now, and joins go no further from them.
+    tables.counters.level_limit = ABSENT_LEVEL
+    status = _walk_backward(tables, epoch)
+    tables.counters.level_limit = 0
+    return status
+
+
+@inlined
+def _walk_backward(tables: Tables, epoch: Epoch) -> int:
+    """Do what `_ask_backward` says, with the limit of levels set."""
     for position in range(tables.counters.taken_count):
         item = epoch.taken[position]
         relation, row = tables.relations[relation_of(item, tables.counters)], row_of(item)

@@ -169,9 +169,10 @@ class Chain:
 class Cursor:
     """An open join: the entries left, those of an unsorted tail after them, and what to do with each.
 
-    With `hides_rows`, entries whose rows are not alive are passed over, and with `is_limited` those whose
-    rows are marked or have a level beyond the limit. Through a direct index an entry is a
-    row. The next one, plus one, is in `earlier`; `columns` says which columns of the row an entry has.
+    With `hides_rows`, entries whose rows are not alive are passed over; with `is_limited` those whose rows
+    are marked or have no level below the limit, which rows that are not alive never have. Through a direct
+    index an entry is a row. The next one, plus one, is in `earlier`; `columns` says which columns of the row
+    an entry has.
     """
 
     entry: Word
