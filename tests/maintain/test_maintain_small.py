@@ -11,10 +11,14 @@ from support.epochs_programs import tangled_epochs, tangled_programs
 from support.programs import build
 from support.strategies import dense_programs, epochs
 from tidelog.engine.epoch import Strategy
+from tidelog.engine.local.by_row import sync
 from tidelog.engine.protocol import Settings
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.small import epoch as small
 from tidelog.maintain.sweeps import Sweeps
+from tidelog.storage import Index, StoredRelation
+from tidelog.storage.direct import DirectIndex
+from tidelog.storage.relation_indexes import IndexName
 
 
 @pytest.fixture
@@ -180,3 +184,56 @@ def test_small_epochs_go_on_after_their_only_stratum_was_recomputed():
         run.check()
         run.change(delete={"e": [(2, 3), (0, 1)]}, insert={"e": [(5, 0)]}, strategy=strategy)
         run.check()
+
+
+def test_a_stratum_that_comes_into_use_leaves_the_indexes_of_others_alone(monkeypatch: pytest.MonkeyPatch):
+    """The first small epoch of a stratum asks for its own indexes; those in use already are not visited."""
+    visited: list[str] = []
+    original = sync.index_named
+
+    def watched(relation: StoredRelation, name: IndexName) -> Index | DirectIndex:
+        visited.append(next(each for each, stored in run.engine.relations.items() if stored is relation))
+        return original(relation, name)
+
+    text = "".join(
+        f"""
+    .decl {edge}(x: number, y: number)
+    .input {edge}
+    .decl {path}(x: number, y: number)
+    {path}(x, y) :- {edge}(x, y).
+    {path}(x, z) :- {path}(x, y), {edge}(y, z).
+    """
+        for edge, path in (("road", "trip"), ("rail", "ride"))
+    )
+    links = [(n, n + 1) for n in range(9)]
+    run = Maintained(build(text)).start({"road": links, "rail": links})
+    run.change(delete={"road": [(3, 4)]}, strategy=Strategy.UPDATE)
+    monkeypatch.setattr(sync, "index_named", watched)
+
+    run.change(delete={"rail": [(3, 4)]}, strategy=Strategy.UPDATE)
+
+    run.check()
+    assert set(visited) == {"rail", "ride"}
+
+
+def test_a_search_for_other_derivations_ends_at_affected_facts():
+    """Facts that vanish together are not looked up for each other: a loss costs little more than a gain."""
+    text = """
+    .decl e(x: number, y: number)
+    .decl again(x: number)
+    .input e, again
+    .decl t(x: number, y: number)
+    .decl s(x: number, y: number)
+    t(x, y) :- e(x, y).
+    t(x, y) :- s(x, y), again(x).
+    s(y, z) :- t(x, y), t(x, z).
+    """
+    star = {"e": [(0, n) for n in range(1, 13)]}
+    run = Maintained(build(text)).start(star)
+
+    deleted = run.change(delete=star, strategy=Strategy.UPDATE)
+    inserted = run.change(insert=star, strategy=Strategy.UPDATE)
+
+    run.check()
+    lost, gained = (sum(report.work for report in epoch.strata) for epoch in (deleted, inserted))
+    assert lost < 1.2 * gained

@@ -8,7 +8,7 @@ from support.code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from support.kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import (
-    FLAG_BYTE,
+    FLAG,
     TENTATIVE,
     TENTATIVE_COUNT,
     TO_COUNT,
@@ -73,13 +73,13 @@ def test_rows_without_derivations_are_reported(counts, levels, data):
 )
 def test_relaxing_keeps_the_smallest_level_and_its_derivations(levels, offers):
     """A smaller level waits with its count, an equal one adds to the one that counts, others are lost."""
-    counts, marks = int32s([1] * ROWS), np.zeros((ROWS, 4), np.int32)
-    tentative, tentative_counts = marks[:, TENTATIVE], marks[:, TENTATIVE_COUNT]
+    counts, waiting = int32s([1] * ROWS), np.zeros((ROWS, 2), np.int32)
+    tentative, tentative_counts = waiting[:, TENTATIVE], waiting[:, TENTATIVE_COUNT]
     counts[-1] = UNCOUNTED
     improved = int64s([-1] * len(offers))
 
     found = relax(
-        int32s(levels), counts, marks, int64s([row for row, _ in offers]),
+        int32s(levels), counts, waiting, int64s([row for row, _ in offers]),
         int32s([offered for _, offered in offers]), improved,
     )  # fmt: skip
 
@@ -106,26 +106,26 @@ def test_relaxing_keeps_the_smallest_level_and_its_derivations(levels, offers):
 @given(touched=st.lists(row_numbers, max_size=3))
 def test_rows_are_touched_for_the_first_time_once(touched):
     """A row that was flagged before is not reported again."""
-    marks, known = np.zeros((ROWS, 16), np.uint8), []
+    marks, known = np.zeros((ROWS, 2), np.uint8), []
 
     for numbers in touched:
         fresh = int64s([-1] * len(numbers))
-        found = first_touched(marks, FLAG_BYTE, int64s(numbers), fresh)
+        found = first_touched(marks, FLAG, int64s(numbers), fresh)
         assert fresh[:found].tolist() == [row for row in distinct(numbers) if row not in known]
         known.extend(numbers)
 
-    assert marks[:, FLAG_BYTE].tolist() == [int(row in known) for row in range(ROWS)]
+    assert marks[:, FLAG].tolist() == [int(row in known) for row in range(ROWS)]
 
 
 @oracle_of(take_offers)
 @given(tentative=levels_of_rows, numbers=row_numbers, offer=st.integers(1, 5))
 def test_offers_are_taken_once(tentative, numbers, offer):
     """Rows that still have the offer are taken once each; their offer is negated."""
-    marks, taken = np.zeros((ROWS, 4), np.int32), int64s([-1] * len(numbers))
-    array = marks[:, TENTATIVE]
+    offers, taken = np.zeros((ROWS, 2), np.int32), int64s([-1] * len(numbers))
+    array = offers[:, TENTATIVE]
     array[:] = tentative
 
-    found = take_offers(marks, int64s(numbers), offer, taken)
+    found = take_offers(offers, int64s(numbers), offer, taken)
 
     expected = [row for row in distinct(numbers) if tentative[row] == offer]
     assert taken[:found].tolist() == expected

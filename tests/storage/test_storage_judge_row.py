@@ -11,13 +11,14 @@ from hypothesis import strategies as st
 from support.epochs import examples
 from support.kernel_oracles import oracle_of
 from tidelog.storage.address import address_of
-from tidelog.storage.annotations import BEFORE, STATUS_BYTE
+from tidelog.storage.annotations import STATUS
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
     CURRENT,
     GAINING,
     HOLDING,
+    IMPROVED,
     LOSING,
     SETTLING,
     UNTOUCHED,
@@ -36,7 +37,6 @@ class Fact:
     previous: int = 0
     level: int = 0
     mark: int = UNTOUCHED
-    before: int = 0
 
 
 EARLIER = tuple(Fact(was, now) for was, now in product((0, 5, ABSENT), repeat=2))
@@ -45,8 +45,8 @@ OWN = {
     LOSING: tuple(Fact(level=level, mark=mark) for level in (1, 3, ABSENT) for mark in (0, 1, 2)),
     GAINING: (Fact(level=1), Fact(level=3), Fact(level=ABSENT), Fact(level=ABSENT, mark=AFFECTED)),
     SETTLING: (
-        *(Fact(level=1, mark=CURRENT, before=before) for before in (2, 3, ABSENT)),
-        *(Fact(level=2, mark=CURRENT, before=before) for before in (3, ABSENT)),
+        *(Fact(level=level, mark=CURRENT) for level in (1, 2)),
+        *(Fact(was, level, IMPROVED) for was, level in ((2, 1), (3, 1), (3, 2))),
         *(Fact(level=level) for level in (0, 1, 2, 3, ABSENT)),
         Fact(level=ABSENT, mark=AFFECTED),
     ),
@@ -80,8 +80,8 @@ def levels(kind: Kind, fact: Fact | None, reading: int) -> tuple[int, int]:
     assert fact is not None
     if reading == LOSING:
         return fact.level, fact.level if fact.mark == UNTOUCHED else ABSENT
-    if reading == SETTLING and fact.mark == CURRENT:
-        return fact.before, fact.level
+    if reading == SETTLING and fact.mark in {CURRENT, IMPROVED}:
+        return ABSENT if fact.mark == CURRENT else fact.previous, fact.level
     return fact.level, fact.level
 
 
@@ -90,7 +90,8 @@ def finds(kind: Kind, fact: Fact | None, reading: int) -> int | None:
     was, now = levels(kind, fact, reading)
     if kind.is_own:
         assert fact is not None
-        return fact.mark if reading in {LOSING, SETTLING} and fact.mark != UNTOUCHED else None
+        is_told = reading in {LOSING, SETTLING} and fact.mark != UNTOUCHED
+        return min(fact.mark, CURRENT) if is_told else None
     return 0 if was != now else None
 
 
@@ -135,12 +136,10 @@ def test_derivations_are_judged_by_the_definition(
         for field, column in ("previous", "previous"), ("levels", "level"):
             kept.append(np.array([getattr(fact, column) for fact in facts], np.int32))
             literal[field] = address_of(kept[-1])
-        marks = np.zeros((len(facts), MARK_BYTES // 4), np.int32)
-        marks[:, BEFORE] = [fact.before for fact in facts]
-        marks.view(np.uint8)[:, STATUS_BYTE] = [fact.mark for fact in facts]
+        marks = np.zeros((len(facts), MARK_BYTES), np.uint8)
+        marks[:, STATUS] = [fact.mark for fact in facts]
         kept.append(marks)
-        literal["before"] = address_of(marks[:, BEFORE])
-        literal["marks"] = address_of(marks.view(np.uint8)[:, STATUS_BYTE])
+        literal["marks"] = address_of(marks[:, STATUS])
     combined = [each for each in product(*states) if may_be_found(kinds, each, place, reading)]
     rows = [
         [-1 if fact is None else states[at].index(fact) for at, fact in enumerate(each)] for each in combined

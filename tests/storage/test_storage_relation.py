@@ -177,6 +177,25 @@ def test_located_rows_are_numbered_but_absent(rows, wanted):
     assert not relation.counts[len(known) : relation.count].any()
 
 
+def test_a_full_relation_does_not_grow_for_rows_it_has():
+    """Locating deleted rows again makes room only if others are located with them."""
+    relation = StoredRelation(1, np.int32, counting=True)
+    rows = as_rows([(value,) for value in range(relation.rows.shape[0])], 1)
+    relation.insert(rows)
+    relation.track_deletions()
+    relation.levels[[0, 1]] = ABSENT
+    relation.hide_absent_rows(np.array([0, 1]))
+    full = relation.rows
+
+    again = relation.locate(as_rows([(1,), (0,)], 1))
+    is_same = relation.rows is full
+    other = relation.locate(as_rows([(1,), (-1,)], 1))
+
+    assert again.tolist() == [1, 0]
+    assert is_same
+    assert other.tolist() == [1, len(rows)]
+
+
 def test_shown_rows_are_facts_until_they_are_hidden():
     """A located row can be shown; hiding takes those away that have no level."""
     relation = StoredRelation(1, np.int32, counting=True)

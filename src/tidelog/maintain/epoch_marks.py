@@ -8,9 +8,8 @@ from tidelog.maintain.row_delta import RowDelta
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import (
     ABSENT,
-    BEFORE,
-    FLAG_BYTE,
-    STATUS_BYTE,
+    FLAG,
+    STATUS,
     TENTATIVE,
     TENTATIVE_COUNT,
     first_touched,
@@ -18,17 +17,14 @@ from tidelog.storage.annotations import (
     relax,
     take_offers,
 )
-from tidelog.storage.judge_row import CURRENT, UNTOUCHED
+from tidelog.storage.judge_row import CURRENT, IMPROVED, UNTOUCHED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
 from tidelog.storage.structs import MARK_BYTES
 from tidelog.values.memory import zeros
 
-# How many integers of 32 bits are as long as the marks of a row.
-_INTEGERS = MARK_BYTES // 4
-
 
 class EpochMarks:
-    """Marks and tentative levels beside a relation's annotations.
+    """Marks and offers beside a relation's annotations; only epochs at large keep offers here.
 
     The arrays live as long as the relation and are cleared row by row after each epoch, so that
     a small epoch does not pay for a large relation. Counts are remembered before they change, so
@@ -38,31 +34,32 @@ class EpochMarks:
     def __init__(self, relation: StoredRelation) -> None:
         self.relation = relation
         self._journal: list[tuple[Int64s, Int32s]] = []
-        self._use(np.zeros((0, _INTEGERS), np.int32))
+        self._use(np.zeros((0, MARK_BYTES), np.uint8), np.zeros((0, 2), np.int32))
 
-    def _use(self, marks: Int32s) -> None:
-        """Take the records of all rows; the arrays are parts of them."""
-        self._marks, self._bytes = marks, marks.view(np.uint8)
-        self.status: Bools = self._bytes[:, STATUS_BYTE]
-        self.flags: Bools = self._bytes[:, FLAG_BYTE]
-        self.tentative: Int32s = marks[:, TENTATIVE]
-        self.tentative_counts: Int32s = marks[:, TENTATIVE_COUNT]
-        self.before: Int32s = marks[:, BEFORE]
+    def _use(self, marks: Bools, offers: Int32s) -> None:
+        """Take the marks and the offers of all rows; the arrays are columns of these."""
+        self._marks, self._offers = marks, offers
+        self.status: Bools = marks[:, STATUS]
+        self.flags: Bools = marks[:, FLAG]
+        self.tentative: Int32s = offers[:, TENTATIVE]
+        self.tentative_counts: Int32s = offers[:, TENTATIVE_COUNT]
 
     def ensure_room(self) -> None:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
         if len(self._marks) < capacity:
-            larger = zeros((capacity, _INTEGERS), self._marks.dtype, is_sparse=True)
-            halves = self._marks[: self.relation.count].view(np.int64)
-            marked = np.flatnonzero(halves[:, 0] | halves[:, 1])
-            larger[marked] = self._marks[marked]
-            self._use(larger)
+            marks = zeros((capacity, MARK_BYTES), self._marks.dtype)
+            offers = zeros((capacity, 2), self._offers.dtype, is_sparse=True)
+            # Rows without marks have nothing else.
+            touched = np.flatnonzero(self._marks[: self.relation.count].view(np.uint16))
+            marks[touched] = self._marks[touched]
+            offers[touched] = self._offers[touched]
+            self._use(marks, offers)
 
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, and their counts before they change."""
         fresh = np.empty(numbers.size, np.int64)
-        found = first_touched(self._bytes, FLAG_BYTE, numbers, fresh)
+        found = first_touched(self._marks, FLAG, numbers, fresh)
         if found:
             rows = fresh[:found]
             self._journal.append((rows, self.relation.counts[rows]))
@@ -80,25 +77,24 @@ class EpochMarks:
         self.touch(numbers)
         improved = np.empty(numbers.size, np.int64)
         relation = self.relation
-        found = relax(relation.levels, relation.counts, self._marks, numbers, levels, improved)
+        found = relax(relation.levels, relation.counts, self._offers, numbers, levels, improved)
         return improved[:found]
 
     def take(self, numbers: Int64s, level: int) -> Int64s:
         """Return the rows that still have this tentative level, each once, to be settled."""
         taken = np.empty(numbers.size, np.int64)
-        found = take_offers(self._marks, numbers, level + 1, taken)
+        found = take_offers(self._offers, numbers, level + 1, taken)
         return taken[:found]
 
     def settle(self, numbers: Int64s) -> None:
-        """Give taken rows their tentative level; keep the level they had while they are current."""
+        """Give taken rows their tentative level; while they are current, marks say whether they had one."""
         relation = self.relation
         self.touch(numbers)
-        self.before[numbers] = relation.levels[numbers]
+        self.status[numbers] = np.where(relation.levels[numbers] == ABSENT, CURRENT, IMPROVED)
         relation.levels[numbers] = -self.tentative[numbers] - 1
         relation.counts[numbers] = self.tentative_counts[numbers]
         self.tentative[numbers] = 0
         relation.show_rows(numbers)
-        self.status[numbers] = CURRENT
 
     def settle_copies(self, numbers: Int64s, level: int) -> None:
         """Give copies of rows the level that their owner settled."""

@@ -108,9 +108,9 @@ class EpochJudge:
             must_check = literal.is_negated or literal.relation in self.earlier
             flags = (0, literal.is_negated, marks is not None, must_check)
             read: list[Int32s | Bools] = [relation.levels, relation.previous]
-            read += [] if marks is None else [marks.status, marks.before]
+            read += [] if marks is None else [marks.status]
             arrays += read
-            literals.append((*flags, *map(address_of, read), *[0] * (4 - len(read))))
+            literals.append((*flags, *map(address_of, read), *[0] * (3 - len(read))))
         return _judged(literals, batch, first, place, reading)
 
 
@@ -128,14 +128,14 @@ def levels_now(
     literals = []
     for literal in rule.literals:
         levels = address_of(relations[literal.relation].levels)
-        literals.append((0, literal.is_negated, literal.relation in own, 1, levels, levels, 0, 0))
+        literals.append((0, literal.is_negated, literal.relation in own, 1, levels, levels, 0))
     return _judged(literals, batch, first, NOWHERE, HOLDING)[1]
 
 
 def _judged(
     literals: Sequence[tuple[int, ...]], batch: CodeArray, first: int, place: int, reading: int
 ) -> tuple[Int32s, Int32s]:
-    table: Int64s = np.array(literals, np.int64).reshape(len(literals), 8)
+    table: Int64s = np.array(literals, np.int64).reshape(len(literals), 7)
     was, now = np.empty(batch.shape[0], np.int32), np.empty(batch.shape[0], np.int32)
     judge_batch(addresses_of(table), batch, first, place, reading, was, now)
     return was, now

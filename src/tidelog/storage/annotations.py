@@ -6,10 +6,10 @@ from tidelog.storage.kernel import Bools, Int32s, Int64s, Integer, inlined, kern
 
 # The level of a row that is not a fact now.
 ABSENT = np.int32(2**31 - 1)
-# The marks of a row in an epoch are one record, so that touching them costs one miss: these columns of 32
-# bits, then two bytes.
-TENTATIVE, TENTATIVE_COUNT, BEFORE = 0, 1, 2
-STATUS_BYTE, FLAG_BYTE = 12, 13
+# The marks of a row in an epoch are two bytes, which are read for every row that joins meet and so lie close
+# together; an offer is a record of two numbers, so that it costs one miss.
+STATUS, FLAG = 0, 1
+TENTATIVE, TENTATIVE_COUNT = 0, 1
 # The count of a fact that was not counted yet (that of an input fact is one), and of one that has lost a
 # derivation since, and waits to be counted.
 UNCOUNTED = 0
@@ -40,28 +40,28 @@ def lose_derivations(counts: Int32s, levels: Int32s, numbers: Int64s, waiting: I
 
 @kernel
 def relax(
-    levels: Int32s, counts: Int32s, marks: Int32s, numbers: Int64s, offered: Int32s, improved: Int64s
+    levels: Int32s, counts: Int32s, offers: Int32s, numbers: Int64s, offered: Int32s, improved: Int64s
 ) -> int:
     """Offer each row a level; write the rows whose tentative level became smaller; return how many.
 
     A level smaller than the row's replaces it, an equal one adds a derivation, a larger one changes
-    nothing. A row with a tentative level is judged by that one; marks have tentative levels plus one, and
+    nothing. A row with a tentative level is judged by that one; offers have tentative levels plus one, and
     zero for none.
     """
     found = 0
     for position in range(numbers.shape[0]):
         row = numbers[position]
         level = offered[position]
-        waiting = marks[row, TENTATIVE]
+        waiting = offers[row, TENTATIVE]
         current = waiting - 1 if waiting != 0 else levels[row]
         if level < current:
-            marks[row, TENTATIVE] = level + 1
-            marks[row, TENTATIVE_COUNT] = 1
+            offers[row, TENTATIVE] = level + 1
+            offers[row, TENTATIVE_COUNT] = 1
             improved[found] = row
             found += 1
         elif level == current:
             if waiting != 0:
-                marks[row, TENTATIVE_COUNT] += 1
+                offers[row, TENTATIVE_COUNT] += 1
             elif counts[row] != UNCOUNTED:
                 counts[row] += 1
     return found
@@ -81,13 +81,13 @@ def first_touched(marks: Bools, column: int, numbers: Int64s, fresh: Int64s) -> 
 
 
 @kernel
-def take_offers(marks: Int32s, numbers: Int64s, offer: int, taken: Int64s) -> int:
+def take_offers(offers: Int32s, numbers: Int64s, offer: int, taken: Int64s) -> int:
     """Write each row that still has this offer, once, and negate its offer; return how many."""
     found = 0
     for position in range(numbers.shape[0]):
         row = numbers[position]
-        if marks[row, TENTATIVE] == offer:
-            marks[row, TENTATIVE] = -offer
+        if offers[row, TENTATIVE] == offer:
+            offers[row, TENTATIVE] = -offer
             taken[found] = row
             found += 1
     return found

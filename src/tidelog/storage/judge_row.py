@@ -16,7 +16,8 @@ During an epoch, "was" and "now" are what is known so far. How a row is read dep
     LOSING    old epoch   new epoch                its level                  absent if marked, else its level
     GAINING   old epoch   new epoch                its level                  its level
     HOLDING   new epoch   new epoch                its level                  its level
-    SETTLING  new epoch   new epoch                level before if current    its level
+    SETTLING  new epoch   new epoch                absent if current,         its level
+                                                   the old one if improved
 
 A derivation that changes at several literals counts at one of them: the first that changed in an earlier
 stratum, otherwise the first affected fact (found at lower levels), otherwise the first current one.
@@ -31,7 +32,6 @@ from tidelog.storage.structs import (
     Elements,
     Int32Array,
     MarkBytes,
-    MarkIntegers,
     Table,
     Word,
     struct,
@@ -41,12 +41,14 @@ from tidelog.storage.structs import (
 # The level of a row that is not a fact.
 ABSENT_LEVEL = np.int64(2**31 - 1)
 
-# Marks of rows; a row is current while it is processed: just found to be affected, or just settled.
+# Marks of rows; a row is current while it is processed: just found to be affected, or just settled. If it has
+# had a level until then, the one of the old epoch, it is improved instead.
 UNTOUCHED = 0
 AFFECTED = 1
 CURRENT = 2
+IMPROVED = 3
 
-# The marks are also the order in which changed facts of the own stratum find derivations; literals of
+# The first marks are also the order in which changed facts of the own stratum find derivations; literals of
 # earlier strata come before them.
 _BY_EARLIER = 0
 _UNCHANGED = 3
@@ -71,7 +73,6 @@ class Literal:
     levels: Int32Array
     previous: Int32Array
     marks: MarkBytes
-    before: MarkIntegers
 
 
 literals_at = table_of(Literal)
@@ -114,7 +115,9 @@ def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, n
         return level, level, np.int64(_UNCHANGED)
     if reading == LOSING:
         return level, ABSENT_LEVEL, mark
-    return literal.before[row] if mark == CURRENT else level, level, mark
+    if mark == IMPROVED:
+        return literal.previous[row], level, np.int64(CURRENT)
+    return ABSENT_LEVEL if mark == CURRENT else level, level, mark
 
 
 @inlined

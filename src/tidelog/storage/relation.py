@@ -402,10 +402,15 @@ class StoredRelation(RelationIndexes):
     def locate(self, candidates: CodeArray) -> Int64s:
         """Return the row number of each candidate; rows not there yet are appended as absent."""
         self.track_deletions()
-        self.reserve(candidates.shape[0])
-        numbers = np.empty(candidates.shape[0], np.int64)
-        before = self.count
         last = candidates.shape[0]
+        numbers = np.empty(last, np.int64)
+        if self.count + last > self.held.shape[0] or not self._has_room(self.count + last):
+            # Facts that were deleted still have their rows: a full relation need not grow for them.
+            find_bindings(candidates, _NO_CONSTANTS, self._columns, self.slots, self.held, numbers)
+            if numbers.min(initial=0) >= 0:
+                return numbers
+            self.reserve(last)
+        before = self.count
         self.count = int(
             number_groups(self.slots, self.held, candidates, self._columns, 0, last, before, numbers)
         )

@@ -30,8 +30,8 @@ Row = TypeVar("Row")
 StructClass = TypeVar("StructClass", bound=type)
 Structs = npt.NDArray[np.void]
 _WORD = 8
-# How long the record of a row's marks is.
-MARK_BYTES = 16
+# How many bytes a row's marks are.
+MARK_BYTES = 2
 _COMPILED = "tidelog.storage.struct_types"
 
 
@@ -109,13 +109,7 @@ class Int32Array(ByteArray):
 
 
 class MarkBytes(ByteArray):
-    """A field of a struct: the address of bytes, each in the record of a row's marks."""
-
-    stride = MARK_BYTES
-
-
-class MarkIntegers(Int32Array):
-    """A field of a struct: the address of 32-bit integers, each in the record of a row's marks."""
+    """A field of a struct: the address of bytes, each one of a row's marks."""
 
     stride = MARK_BYTES
 

@@ -86,6 +86,8 @@ class SmallEpochs:
         self._queue = np.empty(_QUEUE_ROWS, np.int64)
         self._taken = np.empty(_QUEUE_ROWS, np.int64)
         self._journal = np.empty(2 * _JOURNAL_ROWS, words_of(layout.TouchedRow))
+        # Each row of a stratum has one offer at most, and is in the journal then.
+        self._offers = np.empty(len(self._journal), words_of(layout.Offer))
         self._changed = np.empty(2 * _JOURNAL_ROWS, np.int64)
         self._all_counters = np.zeros(1, words_of(layout.Counters))
         self._counters = first_struct(layout.Counters, self._all_counters)
@@ -199,7 +201,7 @@ class SmallEpochs:
             self._arrays = self._tables.arrays(self._all_counters)
             self._addresses = np.empty((0, 2), np.int64)
         if not self._addresses.size:
-            own = self._queue, self._taken, self._journal, self._changed
+            own = self._queue, self._taken, self._journal, self._offers, self._changed
             self._addresses = addresses_of(*self._arrays, *own)
         return kernel(self._addresses, self._tables.like, *arguments)
 
@@ -332,6 +334,7 @@ class SmallEpochs:
     def _enlarge_journal(self) -> None:
         used = int(self._counters.touched_count)
         self._journal = np.concatenate([self._journal[:used], np.empty_like(self._journal)])
+        self._offers = np.empty(len(self._journal), self._offers.dtype)
         self._counters.journal_room = len(self._journal)
         self._addresses = np.empty((0, 2), np.int64)
         self._make_room_for_changed(int(self._counters.changed_count))

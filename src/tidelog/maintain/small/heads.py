@@ -1,9 +1,19 @@
-"""Kernel parts: what happens to the annotations of a row."""
+"""Kernel parts: what happens to the annotations of a row.
 
-from tidelog.engine.local.by_row.layout import DONE, TOO_LARGE, Epoch, RelationRecord, Tables
+Most rows that an epoch meets are far from each other, and memory that was never written is mapped when it is
+first used. So a row's flags say which of its other annotations are worth reading.
+"""
+
+from tidelog.engine.local.by_row.layout import DONE, TOO_LARGE, Epoch, Offer, RelationRecord, Tables
 from tidelog.maintain.small.queue import push
 from tidelog.storage.annotations import TO_COUNT, UNCOUNTED, count_after_loss
+from tidelog.storage.judge_row import ABSENT_LEVEL, CURRENT, IMPROVED, UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
+
+# The flags of a row: it is in the journal, it has an offer, it waits to be counted after a loss.
+TOUCHED = 1
+OFFERED = 2
+COUNTING = 4
 
 
 @inlined
@@ -14,7 +24,7 @@ def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
         return DONE
     if counters.touched_count == counters.journal_room:
         return TOO_LARGE
-    relation.flags[row] = 1
+    relation.flags[row] = TOUCHED
     touched = epoch.journal[counters.touched_count]
     touched.relation = number
     touched.row = row
@@ -30,12 +40,15 @@ def lose_derivation(tables: Tables, epoch: Epoch, number: Integer, row: Integer)
     if status != DONE:
         return status
     relation = tables.relations[number]
-    before = relation.counts[row]
+    before, flags = relation.counts[row], relation.flags[row]
     count = count_after_loss(before, relation.levels[row])
-    relation.counts[row] = count
-    if count <= 0 and before != TO_COUNT:
-        return push(tables, epoch, relation.levels[row], number, row)
-    return DONE
+    if count == TO_COUNT:
+        if flags & COUNTING != 0:
+            return DONE
+        relation.flags[row] = flags | COUNTING
+    elif count != before:
+        relation.counts[row] = count
+    return push(tables, epoch, relation.levels[row], number, row) if count <= 0 else DONE
 
 
 @inlined
@@ -45,27 +58,44 @@ def offer_level(tables: Tables, epoch: Epoch, number: Integer, row: Integer, lev
     if status != DONE:
         return status
     relation = tables.relations[number]
-    waiting = relation.tentative[row]
-    current = waiting - 1 if waiting != 0 else relation.levels[row]
-    if level < current:
-        relation.tentative[row] = level + 1
-        relation.tentative_counts[row] = 1
-        return push(tables, epoch, level, number, row)
-    if level == current:
-        if waiting != 0:
-            relation.tentative_counts[row] += 1
-        elif relation.counts[row] != UNCOUNTED:
+    if relation.flags[row] & OFFERED != 0:
+        offer = epoch.offers[relation.counts[row]]
+        if level == offer.level:
+            offer.count += 1
+        if level >= offer.level:
+            return DONE
+    else:
+        if level == relation.levels[row] and relation.counts[row] != UNCOUNTED:
             relation.counts[row] += 1
-    return DONE
+        if level >= relation.levels[row]:
+            return DONE
+        offer = _give_offer(tables, epoch, relation, row)
+    offer.level = level
+    offer.count = 1
+    return push(tables, epoch, level, number, row)
 
 
 @inlined
-def settle_row(relation: RelationRecord, row: Integer, level: Integer) -> None:
-    """Give a row the level that was offered to it, and let joins see it."""
-    relation.before[row] = relation.levels[row]
+def _give_offer(tables: Tables, epoch: Epoch, relation: RelationRecord, row: Integer) -> Offer:
+    """Return an offer for a row that has none; the place of its count leads there until it is settled."""
+    counters = tables.counters
+    place = counters.offer_count
+    counters.offer_count += 1
+    relation.counts[row] = place
+    relation.flags[row] |= OFFERED
+    return epoch.offers[place]
+
+
+@inlined
+def settle_row(epoch: Epoch, relation: RelationRecord, row: Integer, level: Integer) -> int:
+    """Give a row this level if it is the one offered, and let joins see it; return its mark then."""
+    if relation.flags[row] & OFFERED == 0 or epoch.offers[relation.counts[row]].level != level:
+        return UNTOUCHED
+    mark = CURRENT if relation.levels[row] == ABSENT_LEVEL else IMPROVED
     relation.levels[row] = level
-    relation.counts[row] = relation.tentative_counts[row]
-    relation.tentative[row] = 0
+    relation.counts[row] = epoch.offers[relation.counts[row]].count
+    relation.flags[row] -= OFFERED
     if relation.alive[row] == 0:
         relation.alive[row] = 1
         relation.hidden_count -= 1
+    return mark

@@ -18,9 +18,8 @@ from tidelog.engine.local.by_row.layout import (
     Tables,
 )
 from tidelog.maintain.small.derivations import spend, stands, walk
-from tidelog.maintain.small.heads import lose_derivation, offer_level, settle_row
+from tidelog.maintain.small.heads import COUNTING, lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
-from tidelog.storage.annotations import TO_COUNT, UNCOUNTED
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -78,28 +77,28 @@ def _is_affected(tables: Tables, relation: RelationRecord, row: Integer, level: 
     """
     if relation.marks[row] != UNTOUCHED:
         return 0
-    if relation.counts[row] != TO_COUNT:
+    if relation.flags[row] & COUNTING == 0:
         return 1
     for back in range(relation.first_back, relation.first_back + relation.back_count):
         found = stands(tables, tables.backs[back], row, level)
         if found != 0:
-            relation.counts[row] = UNCOUNTED
+            relation.flags[row] -= COUNTING
             return min(found, 0)
     return 1
 
 
 @inlined
-def _take(tables: Tables, relation: RelationRecord, row: Integer, level: Integer, reading: Integer) -> int:
-    """Say whether a row that waited is to be processed at this level, and settle it if it is an offer.
+def _take(
+    tables: Tables, epoch: Epoch, relation: RelationRecord, row: Integer, level: Integer, reading: Integer
+) -> int:
+    """Return the mark of a row that waited if it is processed at this level, which settles an offer, or 0.
 
     A negative number is a status, negated.
     """
     if reading == LOSING:
-        return _is_affected(tables, relation, row, level)
-    if relation.tentative[row] != level + 1:
-        return 0
-    settle_row(relation, row, level)
-    return 1
+        found = _is_affected(tables, relation, row, level)
+        return CURRENT if found > 0 else found
+    return settle_row(epoch, relation, row, level)
 
 
 @inlined
@@ -111,13 +110,13 @@ def _take_level(tables: Tables, epoch: Epoch, first: Integer, reading: Integer) 
     while counters.queue_count > 0 and level_of(epoch.queue[0]) == level:
         item = pop(tables, epoch)
         relation, row = tables.relations[relation_of(item, counters)], row_of(item)
-        taken = _take(tables, relation, row, level, reading)
-        if taken < 0:
-            return np.int64(taken)
-        if taken > 0:
+        mark = _take(tables, epoch, relation, row, level, reading)
+        if mark < 0:
+            return np.int64(mark)
+        if mark != UNTOUCHED:
             if last == counters.queue_room:
                 return np.int64(-TOO_LARGE)
-            relation.marks[row] = CURRENT
+            relation.marks[row] = mark
             epoch.taken[last] = item
             last += 1
     if reading == SETTLING:
@@ -166,6 +165,16 @@ def _find_affected(tables: Tables, epoch: Epoch) -> int:
 @inlined
 def _ask_backward(tables: Tables, epoch: Epoch) -> int:
     """Offer affected facts the levels of derivations that are possible without other affected ones."""
+    # Affected facts have no level now, and joins go no further from them.
+    tables.counters.level_limit = ABSENT_LEVEL
+    status = _walk_backward(tables, epoch)
+    tables.counters.level_limit = 0
+    return status
+
+
+@inlined
+def _walk_backward(tables: Tables, epoch: Epoch) -> int:
+    """Do what `_ask_backward` says, with the limit of levels set."""
     for position in range(tables.counters.taken_count):
         item = epoch.taken[position]
         relation, row = tables.relations[relation_of(item, tables.counters)], row_of(item)

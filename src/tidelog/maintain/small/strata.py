@@ -61,7 +61,6 @@ def point_literal(tables: Tables, literal: Literal) -> None:
     literal.levels = relation.levels
     literal.previous = relation.previous
     literal.marks = relation.marks
-    literal.before = relation.before
 
 
 @inlined
@@ -77,6 +76,7 @@ def _prepare(tables: Tables, stratum: StratumRecord) -> None:
     counters.highest = 0
     counters.queue_count = 0
     counters.taken_count = 0
+    counters.offer_count = 0
     stratum.is_growing = _is_growing(tables, stratum)
     for number in range(stratum.first_literal, stratum.first_literal + stratum.literal_count):
         literal = tables.literals[number]
@@ -136,7 +136,6 @@ def _forget(relation: RelationRecord, row: Integer) -> None:
         relation.hidden_count += 1
     relation.marks[row] = UNTOUCHED
     relation.flags[row] = 0
-    relation.tentative[row] = 0
 
 
 @inlined

@@ -3,7 +3,14 @@
 import numpy as np
 
 from tidelog.engine.local.by_row.compute import compute, divides
-from tidelog.engine.local.by_row.joins import is_limited, next_entry, open_join, passes, posting_size
+from tidelog.engine.local.by_row.joins import (
+    is_limited,
+    is_within,
+    next_entry,
+    open_join,
+    passes,
+    posting_size,
+)
 from tidelog.engine.local.by_row.layout import (
     COMPARE,
     END,
@@ -16,7 +23,6 @@ from tidelog.engine.local.by_row.layout import (
     Tables,
 )
 from tidelog.engine.local.by_row.lookup import find_posting, find_visible, gather
-from tidelog.storage.judge_row import UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.structs import elements_at
 
@@ -79,7 +85,7 @@ def _step(tables: Tables, at: Integer) -> Integer:
         values[code[at + 2]] = found
         if found >= 0 and is_limited(tables, code[at + 1]):
             relation = tables.relations[code[at + 1]]
-            if relation.levels[found] >= tables.counters.level_limit or relation.marks[found] != UNTOUCHED:
+            if not is_within(tables, relation.levels, relation.marks, found):
                 return _BACKTRACK
         return at + FIND_WIDTH + count if found >= 0 or code[at + 3] != 0 else _BACKTRACK
     if op == COMPARE:

@@ -4,11 +4,11 @@ import numpy as np
 
 from tidelog.engine.local.by_row.layout import JOIN_WIDTH, Cursor, IndexRecord, RelationRecord, Tables
 from tidelog.storage.join import compares
-from tidelog.storage.judge_row import UNTOUCHED
+from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
 from tidelog.storage.postings import LENGTH, NUMBERED, START
-from tidelog.storage.structs import elements_at
+from tidelog.storage.structs import Elements, elements_at
 
 
 @inlined
@@ -72,9 +72,22 @@ def is_limited(tables: Tables, relation: Integer) -> bool:
 
 
 @inlined
-def _is_beyond(tables: Tables, cursor: Cursor, row: Integer) -> bool:
-    """Say whether a row is marked, or its level is not below the limit."""
-    return bool(cursor.levels[row] >= tables.counters.level_limit or cursor.marks[row] != UNTOUCHED)
+def is_within(tables: Tables, levels: Elements, marks: Elements, row: Integer) -> bool:
+    """Say whether a row has a level below the limit and is not marked.
+
+    Hidden rows have no level. Nor have affected ones by the time that the limit is to have any: then no
+    other rows are marked, and the marks need not be read.
+    """
+    limit = tables.counters.level_limit
+    return bool(levels[row] < limit and (limit == ABSENT_LEVEL or marks[row] == UNTOUCHED))
+
+
+@inlined
+def _is_passed_over(tables: Tables, cursor: Cursor, row: Integer) -> bool:
+    """Say whether a join goes on without a row."""
+    if cursor.is_limited != 0:
+        return not is_within(tables, cursor.levels, cursor.marks, row)
+    return bool(cursor.alive[row] == 0)
 
 
 @inlined
@@ -86,8 +99,8 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     counters.open_joins += 1
     cursor.alive = tables.relations[code[at + 2]].alive
     # The entries of a level lead to groups.
-    cursor.hides_rows = int(cursor.alive.address != 0 and index.below < 0)
     cursor.is_limited = int(index.below < 0 and is_limited(tables, code[at + 2]))
+    cursor.hides_rows = int(index.below < 0 and (cursor.alive.address != 0 or cursor.is_limited != 0))
     cursor.levels = tables.relations[code[at + 2]].levels
     cursor.marks = tables.relations[code[at + 2]].marks
     cursor.binds = at + JOIN_WIDTH + code[at + 3]
@@ -129,9 +142,7 @@ def _next_row(tables: Tables, cursor: Cursor) -> bool:
     while cursor.entry >= 0:
         row = cursor.entry
         cursor.entry = cursor.earlier[row] - 1
-        if cursor.alive.address != 0 and cursor.alive[row] == 0:
-            continue
-        if cursor.is_limited != 0 and _is_beyond(tables, cursor, row):
+        if cursor.hides_rows != 0 and _is_passed_over(tables, cursor, row):
             continue
         for bind in range(cursor.binds, filters, 2):
             place = code[bind]
@@ -164,9 +175,7 @@ def next_entry(tables: Tables, cursor: Cursor) -> bool:
         cursor.entry += 1
         if cursor.hides_rows != 0:
             row = elements_at(cursor.arena, tables.codes)[entry + cursor.width - 1]
-            if cursor.alive[row] == 0:
-                continue
-            if cursor.is_limited != 0 and _is_beyond(tables, cursor, row):
+            if _is_passed_over(tables, cursor, row):
                 continue
         filters = cursor.binds + 2 * cursor.bind_count
         for bind in range(cursor.binds, filters, 2):

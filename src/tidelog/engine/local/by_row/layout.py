@@ -14,7 +14,6 @@ from tidelog.storage.structs import (
     Int32Array,
     Int64Array,
     MarkBytes,
-    MarkIntegers,
     RealWord,
     SlotArray,
     Table,
@@ -30,7 +29,7 @@ DEPTH = 16
 
 @struct
 class RelationRecord:
-    """A relation; the fields from `marks` to `before` are only set if its stratum is laid out.
+    """A relation; `marks` and `flags` are only set if its stratum is laid out.
 
     Uses are chains of that stratum from a literal of the relation, backs chains from its head. The ranges of
     the changed rows are those that stop and start being input facts, and being facts. While a stratum is
@@ -50,9 +49,6 @@ class RelationRecord:
     counts: Int32Array
     marks: MarkBytes
     flags: MarkBytes
-    tentative: MarkIntegers
-    tentative_counts: MarkIntegers
-    before: MarkIntegers
     first_use: Word
     use_count: Word
     first_back: Word
@@ -175,9 +171,10 @@ class Chain:
 class Cursor:
     """An open join: the entries left, those of an unsorted tail after them, and what to do with each.
 
-    With `hides_rows`, entries whose rows are not alive are passed over, and with `is_limited` those whose
-    rows are marked or have a level beyond the limit. Through a direct index an entry is a
-    row. The next one, plus one, is in `earlier`; `columns` says which columns of the row an entry has.
+    With `hides_rows`, entries whose rows are not alive are passed over; with `is_limited` those whose rows
+    are marked or have no level below the limit, which rows that are not alive never have. Through a direct
+    index an entry is a row. The next one, plus one, is in `earlier`; `columns` says which columns of the row
+    an entry has.
     """
 
     entry: Word
@@ -210,11 +207,19 @@ class TouchedRow:
 
 
 @struct
+class Offer:
+    """The lowest level that a row was offered, and how many derivations offer it."""
+
+    level: Word
+    count: Word
+
+
+@struct
 class Counters:
     """Where a kernel is, what it counts and what limits it.
 
     `instruction` and `open_joins` say how far the derivations of a chain have been listed; at `pause` the
-    caller checks the work. The fields from `first_own` to `taken_count` belong to one stratum. With a
+    caller checks the work. The fields from `first_own` to `offer_count` belong to one stratum. With a
     `level_limit` only derivations are listed whose facts of that stratum are unmarked and have lower levels.
     """
 
@@ -244,6 +249,7 @@ class Counters:
     highest: Word
     queue_count: Word
     taken_count: Word
+    offer_count: Word
 
 
 _relations_at, _indexes_at, _strata_at = (
@@ -252,7 +258,8 @@ _relations_at, _indexes_at, _strata_at = (
     table_of(StratumRecord),
 )
 _forwards_at, _rules_at, _chains_at = table_of(Forward), table_of(RuleRecord), table_of(Chain)
-_cursors_at, _counters_at, _touched_at = table_of(Cursor), table_of(Counters), table_of(TouchedRow)
+_cursors_at, _counters_at = table_of(Cursor), table_of(Counters)
+_touched_at, _offers_at = table_of(TouchedRow), table_of(Offer)
 words_at = table_of(np.int64)
 
 
@@ -284,11 +291,15 @@ class Tables(NamedTuple):
 
 
 class Epoch(NamedTuple):
-    """What an epoch writes to: rows that wait, were taken from the queue, were touched, and have changed."""
+    """What an epoch writes to: rows that wait, were taken from the queue, were touched, and have changed.
+
+    Offers are those of the stratum that is updated.
+    """
 
     queue: Table[np.int64]
     taken: Table[np.int64]
     journal: Table[TouchedRow]
+    offers: Table[Offer]
     changed: Table[np.int64]
 
 
@@ -324,7 +335,8 @@ def open_epoch(arrays: Int64s) -> Epoch:
         words_at(arrays, 16),
         words_at(arrays, 17),
         _touched_at(arrays, 18),
-        words_at(arrays, 19),
+        _offers_at(arrays, 19),
+        words_at(arrays, 20),
     )
 
 

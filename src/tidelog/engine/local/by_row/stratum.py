@@ -156,7 +156,7 @@ class StratumLayout:
             for literal in rule.literals:
                 is_own = literal.relation in self.own
                 # Kernels fill in the rest.
-                literals.append((tables.numbers[literal.relation], literal.is_negated, is_own, *[0] * 5))
+                literals.append((tables.numbers[literal.relation], literal.is_negated, is_own, *[0] * 4))
         stratum = tables.strata[self.number]
         stratum["first_literal"], stratum["literal_count"] = len(tables.literals), len(literals)
         tables.rules = extended(tables.rules, rules)

@@ -18,7 +18,7 @@ from tidelog.storage.structs import columns
 # The arrays of relations, of what an epoch knows about them, and of indexes; tables have the addresses under
 # the same names.
 _ARRAYS = ("slots", "rows", "alive", "levels", "previous", "counts")
-_MARK_ARRAYS = ("marks", "flags", "tentative", "tentative_counts", "before")
+_MARK_ARRAYS = ("marks", "flags")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
 _DIRECT_ARRAYS = ("newest", "earlier", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
@@ -51,9 +51,9 @@ class Sync:
         self._marks_of = marks_of
         self._arrays: dict[str, tuple[AnyArray, ...]] = {}
         self._index_arrays: dict[int, tuple[AnyArray, ...]] = {}
-        self._ids: list[int] = []
-        # What `_state_of` said of relations when their indexes were written.
-        self._states: list[tuple[int, int, int, int, int]] = []
+        # The ids of the arrays of relations, and what `_state_of` said when their indexes were written.
+        self._ids: list[tuple[int, ...]] = []
+        self._states: list[tuple[int, ...]] = []
         self._version = -1
         self._own: set[str] = set()
         self._names: list[str] = []
@@ -74,27 +74,26 @@ class Sync:
         if self._version != tables.version:
             self._look_at_use()
         stored = [relations[name] for name in self._names]
-        ids = [id(array) for relation in stored for array in _arrays_now(relation)]
+        ids = [tuple(map(id, _arrays_now(relation))) for relation in stored]
         if ids != self._ids:
-            for name, relation in zip(self._names, stored, strict=True):
-                self._point(name, relation)
-            self._ids = [id(array) for name in self._names for array in self._arrays[name]]
+            for place in _different(ids, self._ids):
+                self._point(self._names[place], stored[place])
         # An index changes with the rows of its relation, or is new.
         states = [_state_of(relation) for relation in stored]
         if states != self._states:
-            known: Sequence[object] = self._states or [None] * len(states)
-            changed = [place for place, now in enumerate(states) if now != known[place]]
+            changed = _different(states, self._states)
             for place in changed:
                 self._count_rows(place, stored[place])
             self._write_indexes(relations, [self._names[place] for place in changed])
             for place in changed:
-                states[place] = _state_of(stored[place])
-            self._states = states
+                self._states[place] = _state_of(stored[place])
 
     def _look_at_use(self) -> None:
         """Note what is used now, and release the arrays of what is no longer used."""
         tables = self._tables
         self._version = tables.version
+        ids, states = (dict(zip(self._names, each, strict=True)) for each in (self._ids, self._states))
+        indexes = self._of_relation
         self._names, self._keys = list(tables.read), list(tables.used)
         self._numbers = np.array(list(tables.read.values()), np.int64)
         self._index_numbers = np.array(list(tables.used.values()), np.int64)
@@ -110,7 +109,11 @@ class Sync:
         self._arrays = {name: arrays for name, arrays in self._arrays.items() if name in kept_names}
         kept = set(tables.used.values())
         self._index_arrays = {n: arrays for n, arrays in self._index_arrays.items() if n in kept}
-        self._ids, self._states = [], []
+        self._ids = [ids.get(name, ()) if name in kept_names else () for name in self._names]
+        self._states = [
+            states.get(name, ()) if _named(indexes, name) == _named(self._of_relation, name) else ()
+            for name in self._names
+        ]
         self._seen = self._counts[self._numbers]
         self._seen_indexes = self._index_counts[self._index_numbers]
 
@@ -141,7 +144,7 @@ class Sync:
             return
         row = self._tables.relations[self._tables.numbers[name]]
         self._arrays[name] = arrays
-        self._ids = []
+        self._ids[self._places[name]] = tuple(map(id, arrays))
         _write_addresses(row, _ARRAYS, arrays)
         if not relation.alive.size:
             # All rows are visible.
@@ -220,9 +223,19 @@ class Sync:
                 self._states[place] = _state_of(relation)
 
 
-def _state_of(relation: StoredRelation) -> tuple[int, int, int, int, int]:
+def _state_of(relation: StoredRelation) -> tuple[int, ...]:
     """Return what differs once rows or indexes of a relation have changed."""
     return relation.version, relation.count, relation.deleted, len(relation.indexes), len(relation.direct)
+
+
+def _different(now: Sequence[tuple[int, ...]], before: Sequence[tuple[int, ...]]) -> list[int]:
+    """Return the places at which two lists of the same length differ."""
+    return [place for place, (one, other) in enumerate(zip(now, before, strict=True)) if one != other]
+
+
+def _named(indexes: Mapping[str, list[tuple[IndexName, int, int]]], relation: str) -> list[IndexName]:
+    """Return the names of the indexes of a relation."""
+    return [name for name, _, _ in indexes.get(relation, ())]
 
 
 def _changed(now: Int64s, before: Int64s) -> list[int]:
