@@ -8,7 +8,7 @@ import numpy as np
 from support.programs import build
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Settings
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import reason_against_codes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import between_threads
 from tidelog.maintain.aggregates import name_aggregates
@@ -32,7 +32,7 @@ def divided(text, reason_against=lambda *_: None):
         rules = tuple(
             rule
             for rule in stratum.rules
-            if reason_for_driver(replace(stratum, rules=(rule,)), program) is None
+            if reason_against_codes(replace(stratum, rules=(rule,)), program) is None
             and "aggregate" not in (reason_against(replace(stratum, rules=(rule,)), program) or "")
         )
         strata.append(replace(stratum, rules=rules))

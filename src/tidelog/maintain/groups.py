@@ -52,6 +52,10 @@ class GroupFacts:
     def _reserve(self, capacity: int, known: int) -> None:
         """Make room for so many groups; there is room for the `known` ones."""
 
+    def translate(self, translated: Callable[[Int64s, str], Int64s]) -> None:
+        """Give the values of groups other codes, by their type."""
+        self._codes = translated(self._codes, self.aggregate.types[1])
+
     def _once(self, groups: Int64s) -> Int64s:
         """Return groups, each once."""
         touched = np.empty(groups.size, np.int64)
@@ -87,7 +91,7 @@ class Groups(GroupFacts):
 
     def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
         super().__init__(aggregate)
-        self._values = values
+        self.values = values
 
     def change(self, derivations: Int64s, diffs: Int64s) -> FactChanges:
         """Insert and delete derivations: the group's columns, then the target's code if there is one.
@@ -102,11 +106,11 @@ class Groups(GroupFacts):
         counts = self._counts[touched]
         self._counts[touched] = before
         targets = derivations[:, width] if derivations.shape[1] > width else diffs
-        self._values.change(groups, np.ascontiguousarray(targets), diffs)
-        return self._replace(touched, counts, *self._values.codes(touched, counts, self._table.rows[touched]))
+        self.values.change(groups, np.ascontiguousarray(targets), diffs)
+        return self._replace(touched, counts, *self.values.codes(touched, counts, self._table.rows[touched]))
 
     def _reserve(self, capacity: int, known: int) -> None:  # noqa: ARG002 - values know themselves
-        self._values.reserve(capacity)
+        self.values.reserve(capacity)
 
 
 def changed_derivations(

@@ -42,7 +42,13 @@ from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.placement import in_driver, reason_for_driver
+from tidelog.engine.spark.placement import (
+    functions_of,
+    in_driver,
+    reason_against_codes,
+    reason_for_values,
+)
+from tidelog.engine.spark.sent_functions import pack_functions
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import read_here
 from tidelog.maintain.aggregates import name_aggregates
@@ -63,7 +69,7 @@ from tidelog.maintain.partners.state_files import (
 )
 from tidelog.maintain.projections import project_negations
 from tidelog.program import print_program
-from tidelog.program.nodes import Program
+from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.kernel import CodeArray
@@ -93,7 +99,7 @@ class SparkMaintainedEngine:
         self._functions = functions
         self._options = options
         self._folder = open_storage(options, self)
-        self._pool = PartnerPool(options, replace(settings, jobs=1), self._folder.uri)
+        self._pool = PartnerPool(options, replace(settings, jobs=1), self._folder.uri, codec)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
         self.numbering = Numbering()
         self._epoch = 0
@@ -144,7 +150,7 @@ class SparkMaintainedEngine:
 
     def _place(self) -> None:
         sizes = {name: len(facts) for name, facts in self._inputs.items()}
-        self._make_groups(place_strata(self._program, sizes, self._options, self._pool))
+        self._make_groups(place_strata(self._program, sizes, self._pool, self._functions))
 
     def _evaluate_groups(self, observer: Observer, kept: Sequence[StratumGroup]) -> RunStatistics:
         """Evaluate all groups that are not kept as they are."""
@@ -193,13 +199,15 @@ class SparkMaintainedEngine:
                 part = split_rules(project_negations(named))
                 kept = tuple(name for name in part.relations if name not in reads)
                 known = codes_of_constants(part.strata, self._codec)
-                specs.append(GroupSpec(part, kept, known, aggregates))
+                has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
+                functions = self._sent_functions(run.strata)
+                specs.append(GroupSpec(part, kept, known, aggregates, has_values, functions))
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
                 number = len(specs) - 1
                 groups.append(PartnerGroup(number, own, reads, part, self._pool, self._folder, sources))
             else:
-                if any(reason_for_driver(stratum, self._program) for stratum in run.strata):
+                if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
                 engine = LocalMaintainedEngine(
                     part, self._codec, self._settings, self._functions, self.numbering
@@ -210,6 +218,11 @@ class SparkMaintainedEngine:
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
         self.placements = tuple(placements)
+
+    def _sent_functions(self, strata: Sequence[Stratum]) -> bytes:
+        """Return the user's functions that strata call, as workers get them."""
+        called = frozenset().union(*(functions_of(stratum, self._program) for stratum in strata))
+        return pack_functions({name: each for name, each in self._functions.items() if name in called})
 
     # --- reading -----------------------------------------------------------------------------------
 

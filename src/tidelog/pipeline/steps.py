@@ -61,9 +61,15 @@ def _of_stratum(bound: CheckedJob, stratum: Stratum) -> JobStep:
 def _place(bound: CheckedJob, stratum: Stratum) -> str:
     if bound.job.engine != "spark":
         return "the driver, on the local engine"
-    from tidelog.engine.spark.placement import reason_for_driver  # noqa: PLC0415 - only for that engine
+    # Only for that engine.
+    from tidelog.engine.spark.placement import functions_of, reason_for_one_place  # noqa: PLC0415
 
-    reason = reason_for_driver(stratum, bound.program)
+    reason = reason_for_one_place(stratum, bound.program)
+    for name in sorted(functions_of(stratum, bound.program)):
+        if bound.program.functors[name].is_stateful:
+            reason = reason or f"the functor `{name}` is stateful"
+        elif name not in (bound.options.functions or {}):
+            reason = reason or f"the function `{name}` is in a C library"
     return "partners in Spark's workers" if reason is None else f"the driver: {reason}"
 
 

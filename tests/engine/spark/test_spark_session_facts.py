@@ -112,3 +112,38 @@ def test_frames_in_storage_are_continued(spark, tmp_path, monkeypatch):
         rows = sorted(tuple(row) for row in db["edge"].to_spark().collect())
 
     assert rows == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_texts_and_records_are_made_by_partners(spark, resident, tmp_path, monkeypatch):
+    """Functors, records and text aggregates run where the texts are, and go on from storage."""
+    monkeypatch.setattr(FiledDictionary, "_read", lambda _: pytest.fail("the driver read all texts"))
+    text = """
+    .type Mail = [user: symbol, host: symbol]
+    .decl person(name: symbol, team: symbol)
+    .input person
+    .decl mail(m: Mail)
+    mail([n, cat(t, ".org")]) :- person(n, t).
+    .decl address(a: symbol)
+    address(cat(u, cat("@", h))) :- mail([u, h]).
+    .decl first(t: symbol, a: symbol)
+    first(t, a) :- person(_, t), a = min n : { person(n, t) }.
+    """
+    people = {("ann", "db"), ("bob", "db"), ("cy", "web")}
+    frame = spark.createDataFrame(sorted(people), "name string, team string")
+    options = {**EVERYWHERE, "resident": resident, "storage": str(tmp_path / "state")}
+    common = {"engine": "spark", "spark": spark, "spark_options": options}
+
+    with tidelog.open(text, facts={"person": frame}, **common) as db:
+        assert {each.where.value for each in db.snapshot.engine.placements} == {"partners"}
+        delta = db.apply(insert={"person": [("abe", "web")]}, delete={"person": [("ann", "db")]})
+        assert set(delta["address"].inserted) == {("abe@web.org",)}
+        assert set(delta["first"].inserted) == {("web", "abe"), ("db", "bob")}
+        assert not db.warnings
+    with tidelog.open(text, **common) as db:
+        delta = db.apply(insert={"person": [("dot", "ops")]}, delete={"person": [("abe", "web")]})
+        assert set(delta["address"].inserted) == {("dot@ops.org",)}
+        assert set(delta["first"].deleted) == {("web", "abe")}
+        assert set(db["address"]) == {("bob@db.org",), ("cy@web.org",), ("dot@ops.org",)}
+        assert set(db["mail"]) == {(("bob", "db.org"),), (("cy", "web.org"),), (("dot", "ops.org"),)}
+        assert not db.warnings

@@ -2,17 +2,33 @@
 
 from collections.abc import Iterator, Sequence
 
+from tidelog.engine.protocol import UserFunctions
+from tidelog.engine.spark.sent_functions import reason_against_sending
 from tidelog.errors import Diagnostic, Severity
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
 
 
-def reason_for_driver(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum that is kept for epochs must be in the driver, or None if partners can keep it.
+def reason_against_codes(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
+    """Return why a stratum needs more than codes that are divided, or None if it does not.
 
-    They follow codes: whatever needs the values behind them, or all facts in one place, is for the driver.
+    It needs the values behind codes, or all facts in one place.
     """
     return reason_for_one_place(stratum, program) or reason_for_values(stratum, program)
+
+
+def reason_against_workers(
+    stratum: nodes.Stratum, program: nodes.Program, functions: UserFunctions
+) -> str | None:
+    """Return why workers cannot call the functions of a stratum, or None if they can."""
+    for name in sorted(functions_of(stratum, program)):
+        functor = program.functors.get(name)
+        if functor is not None and functor.is_stateful:
+            return f"the functor `{name}` is stateful, and its state is here"
+        reason = reason_against_sending(name, functions.get(name))
+        if reason is not None:
+            return reason
+    return None
 
 
 def reason_for_one_place(stratum: nodes.Stratum, program: nodes.Program) -> str | None:

@@ -17,10 +17,12 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
+from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics, UserFunctions
+from tidelog.engine.spark.agreement import Agreement, SharedCodec
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.ownership import is_kept, owned_rows, where_kept
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
+from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, most, total
 from tidelog.maintain.aggregates import GroupedAggregate
@@ -31,6 +33,7 @@ from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.group_keeper import PartnerGroupKeeper
 from tidelog.maintain.partners.heads import PartnerHeads
+from tidelog.maintain.partners.parcels import Outbox
 from tidelog.maintain.prices import FREE_WORK
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta
@@ -67,20 +70,22 @@ class _Reach:
         return cls(sum(map(sum, sizes)), sum(deleted - inserted for inserted, deleted in sizes))
 
 
-def routes_of(program: Program) -> tuple[Routes, ...]:
+def routes_of(program: Program, is_connected: Sequence[bool] = ()) -> tuple[Routes, ...]:
     """Return the routes of every stratum, for a state that is kept between epochs.
 
     Every partner has the relations that another stratum reads, so that each finds its derivations alone.
+    Partners of a stratum that `is_connected` exchange facts even if they need not.
     """
     read = {name for stratum in program.strata for name in earlier_relations(stratum)}
     found = []
-    for stratum in program.strata:
+    for number, stratum in enumerate(program.strata):
         routes = find_routes(stratum, program)
         relations = {}
         for name in stratum.relations:
             route = routes.relations[name]
             relations[name] = replace(route, is_everywhere=route.is_everywhere or name in read)
         is_decomposed = routes.is_decomposed and not any(r.is_everywhere for r in relations.values())
+        is_decomposed &= not any(is_connected[number : number + 1])
         found.append(Routes(relations, routes.rules, is_decomposed))
     return tuple(found)
 
@@ -90,17 +95,26 @@ class PartnerEngine:
 
     def __init__(  # noqa: PLR0913 - an engine is made of no less
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
-        aggregates: Mapping[str, GroupedAggregate] | None = None,
+        aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
+        functions: UserFunctions | None = None,
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
-        self.routes = routes_of(program)
+        # The strata that work on the values behind codes, and make new ones.
+        self._makes_values = [
+            values is not None and reason_for_values(stratum, program) is not None
+            for stratum in program.strata
+        ]
+        self.routes = routes_of(program, self._makes_values)
         self.route: dict[str, RelationRoute] = {
             name: route for routes in self.routes for name, route in routes.relations.items()
         }
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
-        self._expressions = Expressions(program, WorkerCodec(program.types, known), {})
+        self._values = values
+        self._codec = values or WorkerCodec(program.types, known)
+        self._functions = functions or {}
+        self._expressions = Expressions(program, self._codec, self._functions)
         self._derivations = LocalDerivations(self.state, self._expressions)
         self._marks: dict[str, EpochMarks] = {}
         self._recomputed = Recomputed(self.state)
@@ -109,7 +123,7 @@ class PartnerEngine:
         ]
         self._read = [earlier_relations(stratum) for stratum in program.strata]
         self._learned = [Learned() for _ in program.strata]
-        self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire)
+        self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire, self._agree)
         self._obstacles = [self._obstacle(stratum) for stratum in program.strata]
 
     # --- from scratch, and from files -------------------------------------------------------------
@@ -140,6 +154,7 @@ class PartnerEngine:
             if stratum.relations[0] in kept:
                 continue
             statistics = self._run(number, stratum)
+            self._agree()
             finished.append(statistics)
             self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))
         self._groups.commit()
@@ -158,6 +173,10 @@ class PartnerEngine:
         if self._has_groups(stratum):
             return self._groups.evaluate(stratum, StateStatistics(self.state))
         context = PartnerContext(self.state, self._expressions, self._settings, self.wire)
+        if self._makes_values[number]:
+            # What these expressions remember is translated in every iteration.
+            context.expressions = Expressions(self.program, self._codec, self._functions)
+            context.values = self._values
         return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
 
     def _total_work(self, statistics: StratumStatistics) -> tuple[int, float]:
@@ -169,6 +188,25 @@ class PartnerEngine:
         iterations, micros = most(self.wire, statistics.iterations, int(statistics.seconds * 1e6))
         work, *_ = total(self.wire, stratum_work(replace(statistics, iterations=0)))
         return work + evaluation_work(0, 0, iterations), micros / 1e6
+
+    def _agree(self) -> Agreement | None:
+        """Agree with all partners on the codes of new values; return what changes in those used here."""
+        if self._values is None:
+            return None
+        if self.wire.partners == 1:
+            self._values.begin()
+            return None
+        agreement = self._values.agree(self.wire)
+        if agreement.is_identity:
+            return None
+        self.renew_expressions()
+        return agreement
+
+    def renew_expressions(self) -> None:
+        """Forget what expressions remember: codes of values that are others now."""
+        self._expressions = Expressions(self.program, self._codec, self._functions)
+        self._derivations.evaluate_with(self._expressions)
+        self._groups.evaluate_with(self._expressions)
 
     # --- an epoch ---------------------------------------------------------------------------------
 
@@ -196,6 +234,8 @@ class PartnerEngine:
             reach = _Reach.of((*(changes[name] for name in own), *earlier.values()))
             outcome = self._advance(number, own, earlier, self._decide(number, reach, settings), reach)
             found.update(outcome.changes)
+            if outcome.decision.action is not Action.SKIPPED:
+                self._agree()
             seconds = time.perf_counter() - begun
             reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
         return found, tuple(reports)
@@ -248,7 +288,10 @@ class PartnerEngine:
         judge = EpochJudge(self.state.relations, marks, earlier)
         meter = WorkMeter(self._derivations, decision.budget)
         check_level, rules = partial(self._check_level, stratum), self._rules[number]
-        heads = PartnerHeads(judge, meter, check_level, rules, self.routes[number], self.wire)
+        outbox = Outbox(self.routes[number], self.wire)
+        if self._makes_values[number]:
+            outbox.agree_with(self._agree, self.program.relations)
+        heads = PartnerHeads(judge, meter, check_level, rules, self.routes[number], self.wire, outbox)
         try:
             if decision.is_update and self._has_groups(stratum):
                 changes, own_work = self._groups.follow(
@@ -263,6 +306,7 @@ class PartnerEngine:
         except OverBudget:
             for each in marks.values():
                 each.undo()
+            self._agree()
             decision = give_up(decision, heads.work)
             learned.learn_failure(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
         learned.refusals += decision.is_refused

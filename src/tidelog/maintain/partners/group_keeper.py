@@ -4,7 +4,7 @@ Every partner has all facts that an aggregate's body reads, and follows the deri
 derivation is sent to the owner of its group, and what becomes of the group's value from there to all.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import SinkStep
+from tidelog.engine.spark.agreement import Agreement
 from tidelog.engine.spark.kernels import WHOLE_ROW
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.ownership import owner_of, parts_by_owner
@@ -20,8 +21,9 @@ from tidelog.engine.spark.partner import DividedScan
 from tidelog.engine.spark.wire import Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.group_keeper import GroupKeeper
-from tidelog.maintain.groups import FactChanges, changed_derivations
+from tidelog.maintain.groups import FactChanges, GroupFacts, Groups, changed_derivations
 from tidelog.maintain.row_delta import RowDelta
+from tidelog.maintain.user_groups import Combined
 from tidelog.plan import RulePlan, plan_stratum
 from tidelog.plan.flatten import FlatRule
 from tidelog.plan.operators import ScanView
@@ -41,9 +43,19 @@ class PartnerGroupKeeper(GroupKeeper):
         state: LocalState,
         expressions: Expressions,
         wire: Wire,
+        agree: Callable[[], Agreement | None],
     ) -> None:
         super().__init__(aggregates, state, expressions)
         self._wire = wire
+        # Lets partners agree on the codes of values that were made meanwhile.
+        self._agree = agree
+
+    def evaluate_with(self, expressions: Expressions) -> None:
+        """Use other expressions from now on."""
+        self._expressions = expressions
+        for groups in self.groups.values():
+            if isinstance(groups, Groups) and isinstance(groups.values, Combined):
+                groups.values.combine = self._combine(groups.aggregate)
 
     def _scan_of(self, aggregate: GroupedAggregate) -> None:
         """Return None: groups are divided, and with them the derivations of the body."""
@@ -88,7 +100,12 @@ class PartnerGroupKeeper(GroupKeeper):
 
     def _to_owners(self, relation: str, rows: Int64s, diffs: Int64s) -> tuple[Int64s, Int64s]:
         """Send derivations to the owners of their groups; return those of groups owned here."""
-        width = len(self.aggregates[relation].group_types)
+        aggregate, agreement = self.aggregates[relation], self._agree()
+        width = len(aggregate.group_types)
+        if agreement is not None and rows.size:
+            types = (*aggregate.group_types, aggregate.types[0])
+            columns = [agreement.translate(rows[:, n], types[n]) for n in range(rows.shape[1])]
+            rows = np.column_stack(columns)
         groups = np.ascontiguousarray(rows[:, :width])
         packed = np.column_stack([rows, diffs])
         tables: list[list[Rows]] = [[] for _ in range(self._wire.partners)]
@@ -99,8 +116,16 @@ class PartnerGroupKeeper(GroupKeeper):
         found = np.concatenate([packed[:0], *parts])
         return np.ascontiguousarray(found[:, :-1]), np.ascontiguousarray(found[:, -1])
 
-    def _all_changes(self, changed: FactChanges) -> FactChanges:
+    def _all_changes(self, groups: GroupFacts, changed: FactChanges) -> FactChanges:
         """Return what changed in the groups of all partners."""
+        agreement = self._agree()
+        if agreement is not None:
+            groups.translate(agreement.translate)
+            relations = self._state.program.relations
+            changed = {
+                name: (agreement.rows(deleted, relations[name]), agreement.rows(inserted, relations[name]))
+                for name, (deleted, inserted) in changed.items()
+            }
         tables = [
             Rows(f"{sign}{name}", rows)
             for name, sides in changed.items()

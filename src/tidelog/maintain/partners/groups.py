@@ -195,6 +195,7 @@ class PartnerGroup:
             request = {
                 "facts": files, "is_wide": self.is_wide, "name": name,
                 "kept": {relation: list(each.files) for relation, each in self.kept.items()},
+                **self._pool.all_values(self.number),
             }  # fmt: skip
             try:
                 replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
@@ -202,6 +203,7 @@ class PartnerGroup:
                 self.is_wide = True
                 return self.evaluate(facts, observer)
         self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
+        self._pool.take_values(self.number, replies)
         self._note_evaluation(replies)
         return _statistics([reply["statistics"] for reply in replies], self.own)
 
@@ -234,6 +236,7 @@ class PartnerGroup:
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
+            **self._pool.described_values(self.number),
         }  # fmt: skip
         message = Message(text=json.dumps(request), tables=tuple(tables))
         try:
@@ -242,6 +245,7 @@ class PartnerGroup:
             self._widen()
             messages = self._pool.apply(self.number, message, lambda: self._to_load(changes))
         replies = [json.loads(message.text) for message in messages]
+        self._pool.take_values(self.number, replies)
         inserted = self._collect(messages, "+")
         deleted = self._collect(messages, "-")
         self._follow(changes, inserted, deleted, replies, set(compacted), name)
@@ -293,6 +297,7 @@ class PartnerGroup:
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "is_wide": self.is_wide,
             "work": self.work,
+            **self._pool.all_values(self.number),
         }
 
     def _widen(self) -> None:

@@ -44,11 +44,11 @@ class PartnerHeads(Heads):
 
     routes: Routes
     wire: Wire
+    outbox: Outbox
     work: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._outbox = Outbox(self.routes, self.wire)
         self._asking: dict[str, CodeArray] = {}
         self._level_work = 0
 
@@ -92,11 +92,11 @@ class PartnerHeads(Heads):
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Let the owners of heads take a derivation from them."""
-        self._outbox.put(ParcelKind.LOST, name, rows, levels)
+        self.outbox.put(ParcelKind.LOST, name, rows, levels)
 
     def next_affected(self) -> Rows | None:
         """Return the rows kept here of the lowest level at which facts are affected, or None at the end."""
-        for parcel in self._outbox.exchange():
+        for parcel in self.outbox.exchange():
             super().lose(parcel.relation, parcel.rows, parcel.levels)
         lowest = self.losing.lowest()
         own = self.losing.take(lowest) if lowest is not None else {}
@@ -140,15 +140,15 @@ class PartnerHeads(Heads):
 
     def offer_again(self, name: str, tags: Int64s, levels: Int32s) -> None:
         """Offer levels of derivations that asking heads still have to their owners."""
-        self._outbox.put(ParcelKind.FOUND_AGAIN, name, self._asking[name][tags], levels)
+        self.outbox.put(ParcelKind.FOUND_AGAIN, name, self._asking[name][tags], levels)
 
     def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
         """Offer levels of newly possible derivations to the owners of their heads."""
-        self._outbox.put(_NEW_KINDS[asked_by_all], name, rows, levels)
+        self.outbox.put(_NEW_KINDS[asked_by_all], name, rows, levels)
 
     def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002
         """Offer levels of derivations that had higher ones before to the owners of their heads."""
-        self._outbox.put(ParcelKind.BETTER, name, rows, levels)
+        self.outbox.put(ParcelKind.BETTER, name, rows, levels)
 
     def next_settled(self) -> Rows | None:
         """Settle the lowest level that any partner has on offer; return the rows kept here that have it."""
@@ -167,7 +167,7 @@ class PartnerHeads(Heads):
 
     def _take_offers(self) -> None:
         """Exchange offers and apply those for heads owned here."""
-        for kind, name, rows, levels in self._outbox.exchange():
+        for kind, name, rows, levels in self.outbox.exchange():
             if kind in {ParcelKind.POSSIBLE, ParcelKind.POSSIBLE_ONCE}:
                 super().offer_new(name, rows, levels, asked_by_all=kind is ParcelKind.POSSIBLE)
             else:

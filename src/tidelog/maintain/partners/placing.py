@@ -4,9 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from tidelog.dataclass import dataclass
+from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.spark.engine import Where
-from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import (
+    reason_against_workers,
+    reason_for_one_place,
+    reason_for_values,
+)
+from tidelog.engine.spark.value_files import has_unread_values
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
@@ -26,22 +31,27 @@ class PlacedStrata:
 
 
 def place_strata(
-    program: Program, sizes: Mapping[str, int], options: SparkOptions, pool: PartnerPool
+    program: Program, sizes: Mapping[str, int], pool: PartnerPool, functions: UserFunctions
 ) -> list[PlacedStrata]:
     """Return the strata with work to do, neighbours that are kept in one place together.
 
     `sizes` are the numbers of input facts.
     """
     placed: list[PlacedStrata] = []
+    options, has_unread = pool.options, has_unread_values(pool.codec)
     refusal = pool.reason_against()
     known = dict(sizes)
     for stratum in program.strata:
-        law = reason_for_driver(replace(stratum, rules=()), program)
+        law = reason_for_one_place(replace(stratum, rules=()), program)
         if not stratum.rules and law is None:
             continue
         facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
-        where, reason = Where.DRIVER, reason_for_driver(stratum, program)
-        if reason is None and facts <= options.driver_facts:
+        where, reason = Where.DRIVER, reason_for_one_place(stratum, program)
+        reason = reason or reason_against_workers(stratum, program, functions)
+        # The driver would have to read all texts of workers for the few that the stratum needs.
+        is_small = facts <= options.driver_facts
+        is_small &= not (has_unread and facts and reason_for_values(stratum, program) is not None)
+        if reason is None and is_small:
             reason = f"no more than {options.driver_facts:,} facts are read"
         elif reason is None and refusal is not None:
             reason = f"there can be no partners: {refusal}"

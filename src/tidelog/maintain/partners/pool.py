@@ -2,19 +2,23 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.cluster import allocates_dynamically, reason_against_barrier
+from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.job import BarrierJob, LostError, run_job, wait_for_slots
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.resident import ResidentJob
 from tidelog.engine.spark.slots import settled_slots
+from tidelog.engine.spark.value_files import take_warnings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.partners.service import GroupSpec, ServicePayload
+from tidelog.maintain.partners.session_values import NOTHING, SessionValues
+from tidelog.values.codec import Codec
 
 _LOGGER: Final = logging.getLogger("tidelog")
 _MODULE: Final = "tidelog.maintain.partners.service"
@@ -27,9 +31,11 @@ class PartnerPool:
     options: SparkOptions
     settings: Settings
     folder: str
+    codec: Codec
 
     def __post_init__(self) -> None:
         self.groups: list[GroupSpec] = []
+        self.values = SessionValues(self.codec, Folder(self.folder))
         self.partners = self.options.partners or self._default_partners()
         self._resident: ResidentJob | None = None
         # The partners that have a group in memory.
@@ -57,6 +63,25 @@ class PartnerPool:
     def apply(self, group: int, message: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
         """Let partners advance a group to the next epoch; `load` returns what they load if not loaded yet."""
         return self._call(group, message, load)
+
+    def described_values(self, group: int) -> dict[str, object]:
+        """Return what tells partners the values that they do not have for a change."""
+        if not self.groups[group].has_values:
+            return {}
+        # Partners of a separate job load all values first.
+        first = self.values.sent if self.options.resident else self.values.now
+        return {"values": self.values.describe(first)}
+
+    def all_values(self, group: int) -> dict[str, object]:
+        """Return what tells partners all values, if a group works on them."""
+        return {"values": self.values.describe()} if self.groups[group].has_values else {}
+
+    def take_values(self, group: int, replies: Sequence[Mapping[str, Any]]) -> None:
+        """Take over the values that partners made for a group, and their warnings."""
+        if self.groups[group].has_values and replies:
+            self.values.take(replies[0]["values"])
+            for reply in replies:
+                take_warnings(self.codec, reply["warnings"])
 
     def _call(
         self, group: int, message: Message, load: Callable[[], Mapping[str, object]] | None
@@ -128,6 +153,7 @@ class PartnerPool:
         """Release residents; the next request starts others."""
         resident, self._resident = self._resident, None
         self._loaded, self._agreed = {}, set()
+        self.values.sent = NOTHING
         if resident is not None:
             resident.stop()
 

@@ -20,11 +20,13 @@ from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
+from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.partners.partner_values import PartnerValues
 from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program
 from tidelog.storage.annotations import ABSENT
@@ -39,6 +41,9 @@ class GroupSpec:
     own: tuple[str, ...]
     known: Known
     aggregates: Mapping[str, GroupedAggregate] = field(default_factory=dict)
+    # Whether rules work on the values behind codes, and the user's functions that they call.
+    has_values: bool = False
+    functions: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +110,8 @@ class _Service:
         self._wire = wire
         self._folder = Folder(payload.folder)
         self._engines: dict[int, PartnerEngine] = {}
+        typed = next((group.program.types for group in payload.groups if group.has_values), {})
+        self._values = PartnerValues(typed, self._folder)
         # The group of the last request, and whether that made its engine anew, until it is confirmed.
         self._unconfirmed: tuple[int, bool] | None = None
 
@@ -124,10 +131,16 @@ class _Service:
                 self._engines.pop(group, None)
             else:
                 self._engines[group].undo()
+            if self._payload.groups[group].has_values:
+                self._values.forget()
+                for engine in self._engines.values():
+                    engine.renew_expressions()
         self._unconfirmed = None
 
     def handle(self, message: Message) -> Message:
         request = json.loads(message.text)
+        if "values" in request:
+            self._values.take(request["values"])
         match request["do"]:
             case "evaluate":
                 return self._evaluate(request)
@@ -145,6 +158,8 @@ class _Service:
             self._wire,
             is_wide=request["is_wide"],
             aggregates=spec.aggregates,
+            values=self._values.codec if spec.has_values else None,
+            functions=unpack_functions(spec.functions),
         )
         self._engines[request["group"]] = engine
         self._unconfirmed = (request["group"], True)
@@ -175,7 +190,17 @@ class _Service:
             "work": engine.work,
             "statistics": [asdict(each) for each in statistics],
         }
-        return Message(text=json.dumps(reply))
+        return Message(text=json.dumps({**reply, **self._made(request)}))
+
+    def _made(self, request: Mapping[str, Any]) -> dict[str, object]:
+        """Return the values that a request made, and the warnings about values that were met."""
+        if not self._payload.groups[request["group"]].has_values:
+            return {}
+        found: dict[str, object] = {"warnings": self._values.take_warnings()}
+        if self._wire.me == 0:
+            # All partners have the same values by now.
+            found["values"] = self._values.made(request["name"])
+        return found
 
     def _load(self, request: Mapping[str, Any]) -> Message:
         """Take over a committed state, or what other partners lost of it: they alone load it.
@@ -242,7 +267,7 @@ class _Service:
                 [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds] for r in reports
             ],
         }
-        return Message(text=json.dumps(reply), tables=tuple(tables_back))
+        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
 
     def _read(self, engine: PartnerEngine, name: str, files: Sequence[str]) -> Iterator[Annotated]:
         """Yield what this partner keeps of a relation; all partners read their shares."""
