@@ -45,7 +45,7 @@ def rows(facts, arity):
     return np.array(sorted(facts), np.int64).reshape(len(facts), arity)
 
 
-def follow(program, history, partners, strategy, aggregates=None):
+def follow(program, history, partners, strategy, aggregates=None, dividing=None):
     """Return the annotated facts after each epoch, and each epoch's difference, of all partners together."""
     states = [[] for _ in history]
     deltas = [[] for _ in history]
@@ -53,7 +53,9 @@ def follow(program, history, partners, strategy, aggregates=None):
 
     def work(wire):
         try:
-            engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates)
+            engine = PartnerEngine(
+                program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates, dividing=dividing
+            )
             for name, facts in history[0].items():
                 engine.insert(name, rows(facts, program.relations[name].arity))
             engine.evaluate()

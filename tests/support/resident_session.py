@@ -13,11 +13,12 @@ class Resident(Maintained):
 
     partners = 3
     attempts = 4
+    replicated_facts = 2_000_000
 
     def _new_engine(self):
         chosen = SparkOptions(
             no_spark(self.partners), partners=self.partners, driver_facts=0, resident=True,
-            attempts=self.attempts,
+            attempts=self.attempts, replicated_facts=self.replicated_facts,
         )  # fmt: skip
         self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
 

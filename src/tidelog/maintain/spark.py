@@ -9,7 +9,7 @@ manifest that names the files of every group: the consistent cut that a restart 
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -59,8 +59,9 @@ from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.rule_change import keep_strata, rule_reports
-from tidelog.maintain.partners.service import GroupSpec
+from tidelog.maintain.partners.service import GroupSpec, copied_remark
 from tidelog.maintain.partners.session_inputs import SessionInput
+from tidelog.maintain.partners.session_routes import cut_for
 from tidelog.maintain.partners.state_files import (
     Found,
     found_in,
@@ -193,19 +194,15 @@ class SparkMaintainedEngine:
             own = tuple(name for stratum in run.strata for name in stratum.relations)
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
-            placements += [Placement(stratum.relations, run.where, run.reason) for stratum in run.strata]
+            reason = run.reason
             if run.where is Where.PARTNERS:
-                named, aggregates = name_aggregates(part)
-                part = split_rules(project_negations(named))
-                kept = tuple(name for name in part.relations if name not in reads)
-                known = codes_of_constants(part.strata, self._codec)
-                has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
-                functions = self._sent_functions(run.strata)
-                specs.append(GroupSpec(part, kept, known, aggregates, has_values, functions))
+                spec = self._spec(run, part, reads)
+                specs.append(spec)
+                reason += copied_remark(spec, self._program.relations.keys(), run.large)
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
-                number = len(specs) - 1
-                groups.append(PartnerGroup(number, own, reads, part, self._pool, self._folder, sources))
+                number, made = len(specs) - 1, spec.program
+                groups.append(PartnerGroup(number, own, reads, made, self._pool, self._folder, sources))
             else:
                 if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
@@ -213,11 +210,22 @@ class SparkMaintainedEngine:
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
                 groups.append(DriverGroup(own, reads, part, engine))
+            placements += [Placement(stratum.relations, run.where, reason) for stratum in run.strata]
         self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
         self.placements = tuple(placements)
+
+    def _spec(self, run: PlacedStrata, part: Program, reads: Collection[str]) -> GroupSpec:
+        """Return strata as partners keep them."""
+        named, aggregates = name_aggregates(part)
+        cut = cut_for(split_rules(project_negations(named)), run.large, aggregates.keys())
+        kept = tuple(name for name in cut.program.relations if name not in reads)
+        known = codes_of_constants(cut.program.strata, self._codec)
+        has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
+        functions = self._sent_functions(run.strata)
+        return GroupSpec(cut.program, kept, known, aggregates, has_values, functions, cut.dividing)
 
     def _sent_functions(self, strata: Sequence[Stratum]) -> bytes:
         """Return the user's functions that strata call, as workers get them."""
@@ -426,6 +434,7 @@ class SparkMaintainedEngine:
                 tuple(self._program.strata[n] for n in group["strata"]),
                 Where(group["where"]),
                 group["reason"],
+                large=tuple(group.get("large", ())),
             )
             for group in manifest.groups
         ]
@@ -449,7 +458,8 @@ class SparkMaintainedEngine:
             groups = [
                 {
                     "strata": [self._program.strata.index(stratum) for stratum in run.strata],
-                    "where": run.where.value, "reason": run.reason, "state": group.describe(),
+                    "where": run.where.value, "reason": run.reason, "large": run.large,
+                    "state": group.describe(),
                 }
                 for run, group in zip(self._placed, self._groups, strict=True)
             ]  # fmt: skip

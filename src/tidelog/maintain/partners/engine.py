@@ -23,7 +23,6 @@ from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.ownership import is_kept, owned_rows, where_kept
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.placement import reason_for_values
-from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
 from tidelog.engine.spark.wire import Wire, most, total
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.decide import UNTOUCHED, Decision, Situation, decide, give_up
@@ -34,6 +33,7 @@ from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.group_keeper import PartnerGroupKeeper
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.partners.parcels import Outbox
+from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.prices import FREE_WORK
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta
@@ -58,36 +58,22 @@ class CodeDelta:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """How many changed rows reach a stratum, and by how many the deleted ones exceed the inserted."""
+    """How many changed rows reach a stratum, and by how many the deleted ones exceed the inserted.
 
-    rows: int
-    net_deleted: int
-
-    @classmethod
-    def of(cls, changes: Iterable[CodeDelta | RowDelta]) -> "_Reach":
-        """Return what these changes amount to."""
-        sizes = [(len(change.inserted), len(change.deleted)) for change in changes]
-        return cls(sum(map(sum, sizes)), sum(deleted - inserted for inserted, deleted in sizes))
-
-
-def routes_of(program: Program, is_connected: Sequence[bool] = ()) -> tuple[Routes, ...]:
-    """Return the routes of every stratum, for a state that is kept between epochs.
-
-    Every partner has the relations that another stratum reads, so that each finds its derivations alone.
-    Partners of a stratum that `is_connected` exchange facts even if they need not.
+    `sizes` has, for each relation, how many of its facts are inserted and deleted, wherever they are.
     """
-    read = {name for stratum in program.strata for name in earlier_relations(stratum)}
-    found = []
-    for number, stratum in enumerate(program.strata):
-        routes = find_routes(stratum, program)
-        relations = {}
-        for name in stratum.relations:
-            route = routes.relations[name]
-            relations[name] = replace(route, is_everywhere=route.is_everywhere or name in read)
-        is_decomposed = routes.is_decomposed and not any(r.is_everywhere for r in relations.values())
-        is_decomposed &= not any(is_connected[number : number + 1])
-        found.append(Routes(relations, routes.rules, is_decomposed))
-    return tuple(found)
+
+    sizes: Mapping[str, tuple[int, int]]
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows change."""
+        return sum(map(sum, self.sizes.values()))
+
+    @property
+    def net_deleted(self) -> int:
+        """Return by how many the deleted rows exceed the inserted ones."""
+        return sum(deleted - inserted for inserted, deleted in self.sizes.values())
 
 
 class PartnerEngine:
@@ -96,7 +82,7 @@ class PartnerEngine:
     def __init__(  # noqa: PLR0913 - an engine is made of no less
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
         aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
-        functions: UserFunctions | None = None,
+        functions: UserFunctions | None = None, dividing: Dividing | None = None,
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
@@ -105,10 +91,8 @@ class PartnerEngine:
             values is not None and reason_for_values(stratum, program) is not None
             for stratum in program.strata
         ]
-        self.routes = routes_of(program, self._makes_values)
-        self.route: dict[str, RelationRoute] = {
-            name: route for routes in self.routes for name, route in routes.relations.items()
-        }
+        self.routes = routes_of(program, dividing or {}, self._makes_values, (aggregates or {}).keys())
+        self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
         self._values = values
@@ -225,20 +209,39 @@ class PartnerEngine:
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         found: dict[str, RowDelta] = {}
+        # What changed at all partners together, so that all decide alike.
+        sizes: dict[str, tuple[int, int]] = {}
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
             earlier = {name: found[name] for name in self._read[number] if name in found}
             begun = time.perf_counter()
-            # Every partner keeps what another stratum reads, so all partners count the same.
-            reach = _Reach.of((*(changes[name] for name in own), *earlier.values()))
+            reach = _Reach(
+                {name: (len(changes[name].inserted), len(changes[name].deleted)) for name in own}
+                | {name: sizes[name] for name in self._read[number] if name in sizes}
+            )
             outcome = self._advance(number, own, earlier, self._decide(number, reach, settings), reach)
             found.update(outcome.changes)
             if outcome.decision.action is not Action.SKIPPED:
                 self._agree()
+                sizes.update(self._total_sizes(stratum, outcome.changes))
             seconds = time.perf_counter() - begun
             reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
         return found, tuple(reports)
+
+    def _total_sizes(
+        self, stratum: Stratum, changes: Mapping[str, RowDelta]
+    ) -> Iterable[tuple[str, tuple[int, int]]]:
+        """Return how many facts of each relation are inserted and deleted at all partners."""
+        deltas = [changes.get(name, NO_DELTA) for name in stratum.relations]
+        own = [
+            self.owned(name, numbers).size
+            for name, change in zip(stratum.relations, deltas, strict=True)
+            for numbers in (change.inserted, change.deleted)
+        ]
+        counts = total(self.wire, *own)
+        pairs = zip(counts[::2], counts[1::2], strict=True)
+        return [(name, pair) for name, pair in zip(stratum.relations, pairs, strict=True) if any(pair)]
 
     def _decide(self, number: int, reach: _Reach, settings: MaintenanceSettings) -> Decision:
         """Return what all partners do about a stratum that these changes reach."""
@@ -251,8 +254,9 @@ class PartnerEngine:
         share = 0.0
         if has_rules and chosen.strategy is Strategy.AUTO:
             sizes = (len(self.state.relations[name]) for name in (*stratum.relations, *self._read[number]))
-            # Copies are counted at every partner, and so are the changed rows.
-            share = reach.rows * self.wire.partners / max(1, *total(self.wire, sum(sizes)))
+            # Copies are counted at every partner that has one, and so are those of changed rows.
+            copies = sum(sum(each) * self._copies(name) for name, each in reach.sizes.items())
+            share = copies / max(1, *total(self.wire, sum(sizes)))
         now = Situation(
             reach.rows, share, learned.expected_recompute(reach.net_deleted), learned,
             obstacle=self._obstacles[number] or self._unknown_groups(stratum),
@@ -260,6 +264,11 @@ class PartnerEngine:
         )  # fmt: skip
         decision = decide(now, chosen)
         return replace(decision, reason=f"{decision.reason}; {self.wire.partners} partners")
+
+    def _copies(self, name: str) -> int:
+        """Return how many partners keep a fact of a relation, about."""
+        route = self.route[name]
+        return self.wire.partners if route.is_everywhere else min(self.wire.partners, len(route.columns))
 
     def _has_groups(self, stratum: Stratum) -> bool:
         """Say whether a stratum is that of an aggregate, followed group by group."""

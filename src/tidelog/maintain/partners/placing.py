@@ -21,13 +21,15 @@ from tidelog.program.walk_nodes import earlier_relations
 class PlacedStrata:
     """Consecutive strata that are kept in one place; `forced` are those too large for the driver.
 
-    Each of these has the number of facts that it reads, and the reason.
+    Each of these has the number of facts that it reads, and the reason. `large` are the relations that
+    should not be copied to every partner; it stays the same as long as the state does.
     """
 
     strata: tuple[Stratum, ...]
     where: Where
     reason: str
     forced: tuple[tuple[tuple[str, ...], int, str], ...] = ()
+    large: tuple[str, ...] = ()
 
 
 def place_strata(
@@ -59,12 +61,16 @@ def place_strata(
             where, reason = Where.PARTNERS, f"kept by {pool.partners} partners"
         is_forced = where is Where.DRIVER and facts > options.driver_facts
         forced = ((stratum.relations, facts, reason),) if is_forced else ()
+        read = sorted(earlier_relations(stratum)) if where is Where.PARTNERS else ()
+        large = tuple(name for name in read if known.get(name, 0) > options.replicated_facts)
         # Until it is derived, a relation is assumed to be as large as what it is derived from.
         known.update(dict.fromkeys(stratum.relations, facts))
         last = placed[-1] if placed else None
         if last is not None and last.where is where:
             reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
-            placed[-1] = PlacedStrata((*last.strata, stratum), where, reasons, (*last.forced, *forced))
+            all_large = tuple(sorted({*last.large, *large}))
+            strata = (*last.strata, stratum)
+            placed[-1] = PlacedStrata(strata, where, reasons, (*last.forced, *forced), all_large)
         else:
-            placed.append(PlacedStrata((stratum,), where, reason, forced))
+            placed.append(PlacedStrata((stratum,), where, reason, forced, large))
     return placed

@@ -6,7 +6,7 @@ all partners did it: when one is lost, the others return to what was confirmed a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
@@ -19,6 +19,7 @@ from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
 from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
@@ -27,8 +28,10 @@ from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.partner_values import PartnerValues
+from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 
@@ -44,6 +47,28 @@ class GroupSpec:
     # Whether rules work on the values behind codes, and the user's functions that they call.
     has_values: bool = False
     functions: bytes = b""
+    dividing: Dividing = field(default_factory=dict)
+
+
+def copied_remark(spec: GroupSpec, written: Collection[str], large: Collection[str]) -> str:
+    """Return what to add to the reason of a placement: which relations all partners have."""
+    program = spec.program
+    connected = [spec.has_values and reason_for_values(each, program) is not None for each in program.strata]
+    relations = [
+        each.relations for each in routes_of(program, spec.dividing, connected, spec.aggregates.keys())
+    ]
+    read = frozenset().union(*map(earlier_relations, spec.program.strata))
+    everywhere = sorted(
+        name
+        for each in relations
+        for name, route in each.items()
+        if route.is_everywhere and name in read and name in written
+    )
+    found = f"; all of them have {', '.join(f'`{name}`' for name in everywhere)}" if everywhere else ""
+    divided = sorted({*large} - {*everywhere})
+    if divided:
+        found += f"; rules are divided by what {', '.join(f'`{name}`' for name in divided)} has"
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +185,7 @@ class _Service:
             aggregates=spec.aggregates,
             values=self._values.codec if spec.has_values else None,
             functions=unpack_functions(spec.functions),
+            dividing=spec.dividing,
         )
         self._engines[request["group"]] = engine
         self._unconfirmed = (request["group"], True)
