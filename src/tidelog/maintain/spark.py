@@ -54,7 +54,7 @@ from tidelog.engine.spark.value_files import read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
-from tidelog.maintain.partners.groups import DriverGroup, GroupFacts, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
@@ -195,14 +195,17 @@ class SparkMaintainedEngine:
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
             reason = run.reason
-            if run.where is Where.PARTNERS:
-                spec = self._spec(run, part, reads)
+            if run.where in {Where.PARTNERS, Where.WORKER}:
+                is_alone = run.where is Where.WORKER
+                spec = self._alone_spec(run, part, own) if is_alone else self._spec(run, part, reads)
                 specs.append(spec)
-                reason += copied_remark(spec, self._program.relations.keys(), run.large)
+                if not is_alone:
+                    reason += copied_remark(spec, self._program.relations.keys(), run.large)
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
+                kind = AloneGroup if is_alone else PartnerGroup
                 number, made = len(specs) - 1, spec.program
-                groups.append(PartnerGroup(number, own, reads, made, self._pool, self._folder, sources))
+                groups.append(kind(number, own, reads, made, self._pool, self._folder, sources))
             else:
                 if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
@@ -226,6 +229,12 @@ class SparkMaintainedEngine:
         has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
         functions = self._sent_functions(run.strata)
         return GroupSpec(cut.program, kept, known, aggregates, has_values, functions, cut.dividing)
+
+    def _alone_spec(self, run: PlacedStrata, part: Program, own: tuple[str, ...]) -> GroupSpec:
+        """Return strata as one partner keeps them."""
+        known = codes_of_constants(part.strata, self._codec)
+        functions = self._sent_functions(run.strata)
+        return GroupSpec(part, own, known, has_values=True, functions=functions, is_alone=True)
 
     def _sent_functions(self, strata: Sequence[Stratum]) -> bytes:
         """Return the user's functions that strata call, as workers get them."""

@@ -43,6 +43,11 @@ def reason_for_one_place(stratum: nodes.Stratum, program: nodes.Program) -> str 
     for name in stratum.relations:
         if program.relations[name].keys:
             return f"`{name}` has keys"
+    return reason_for_numbering(stratum)
+
+
+def reason_for_numbering(stratum: nodes.Stratum) -> str | None:
+    """Return that a stratum gives numbers one after the other, or None if it does not."""
     is_counting = any(isinstance(node, nodes.Counter) for node in walk(stratum.rules))
     return "a rule counts with autoinc()" if is_counting else None
 

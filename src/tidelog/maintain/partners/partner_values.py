@@ -53,8 +53,9 @@ class PartnerValues:
                 )
                 widths, fields = found
                 records.append(widths[missing:], fields[int(widths[:missing].sum()) :])
-        self._known = self._counts()
-        assert self._known == tuple(described["until"]), "all partners have what the driver has"
+        # Loading may have made values in the same job that the driver does not know yet.
+        self._known = (described["until"][0], described["until"][1])
+        assert self._counts() >= self._known, "all partners have what the driver has"
         self.codec.begin()
 
     def forget(self) -> None:

@@ -8,6 +8,7 @@ from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.spark.engine import Where
 from tidelog.engine.spark.placement import (
     reason_against_workers,
+    reason_for_numbering,
     reason_for_one_place,
     reason_for_values,
 )
@@ -48,15 +49,19 @@ def place_strata(
         if not stratum.rules and law is None:
             continue
         facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
-        where, reason = Where.DRIVER, reason_for_one_place(stratum, program)
-        reason = reason or reason_against_workers(stratum, program, functions)
+        where, reason = Where.DRIVER, reason_against_workers(stratum, program, functions)
+        reason = reason or reason_for_numbering(stratum)
+        together = reason_for_one_place(stratum, program)
         # The driver would have to read all texts of workers for the few that the stratum needs.
         is_small = facts <= options.driver_facts
-        is_small &= not (has_unread and facts and reason_for_values(stratum, program) is not None)
+        needs_values = together or reason_for_values(stratum, program)
+        is_small &= not (has_unread and facts and needs_values is not None)
         if reason is None and is_small:
             reason = f"no more than {options.driver_facts:,} facts are read"
         elif reason is None and refusal is not None:
             reason = f"there can be no partners: {refusal}"
+        elif reason is None and together is not None:
+            where, reason = Where.WORKER, f"{together}, so one worker keeps all its facts"
         elif reason is None:
             where, reason = Where.PARTNERS, f"kept by {pool.partners} partners"
         is_forced = where is Where.DRIVER and facts > options.driver_facts

@@ -58,11 +58,16 @@ class PartnerPool:
     def evaluate(self, group: int, request: Mapping[str, object]) -> list[Message]:
         """Let partners evaluate a group from scratch; residents keep it from then on."""
         message = Message(text=json.dumps({"do": "evaluate", "group": group, **request}))
-        return self._call(group, message, None)
+        return self._call(group, lambda: message, None)
 
-    def apply(self, group: int, message: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
-        """Let partners advance a group to the next epoch; `load` returns what they load if not loaded yet."""
-        return self._call(group, message, load)
+    def apply(
+        self, group: int, make: Callable[[], Message], load: Callable[[], Mapping[str, object]]
+    ) -> list[Message]:
+        """Let partners advance a group to the next epoch; `load` returns what they load if not loaded yet.
+
+        What they are asked is made when they have loaded.
+        """
+        return self._call(group, make, load)
 
     def described_values(self, group: int) -> dict[str, object]:
         """Return what tells partners the values that they do not have for a change."""
@@ -84,7 +89,7 @@ class PartnerPool:
                 take_warnings(self.codec, reply["warnings"])
 
     def _call(
-        self, group: int, message: Message, load: Callable[[], Mapping[str, object]] | None
+        self, group: int, make: Callable[[], Message], load: Callable[[], Mapping[str, object]] | None
     ) -> list[Message]:
         def loading(partners: Iterable[int]) -> tuple[Message, ...]:
             if load is None:
@@ -93,10 +98,10 @@ class PartnerPool:
             return (Message(text=json.dumps(request)),)
 
         if not self.options.resident:
-            return self._run_once((*loading(range(self.partners)), message))
+            return self._run_once((*loading(range(self.partners)), make()))
         for attempt in range(1, self.options.attempts + 1):
             try:
-                return self._call_residents(group, message, loading)
+                return self._call_residents(group, make, loading)
             except LostError as lost:
                 if attempt == self.options.attempts:
                     self.release()
@@ -133,20 +138,28 @@ class PartnerPool:
         return run_job(self.options.spark, job)
 
     def _call_residents(
-        self, group: int, message: Message, loading: Callable[[Iterable[int]], tuple[Message, ...]]
+        self,
+        group: int,
+        make: Callable[[], Message],
+        loading: Callable[[Iterable[int]], tuple[Message, ...]],
     ) -> list[Message]:
         if self._resident is None:
             payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
             job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.safety)
             self._resident = ResidentJob(self.options.spark, job)
-        everybody = frozenset(range(self.partners))
-        missing = everybody - self._loaded.get(group, frozenset())
-        requests = (*(() if group in self._agreed else loading(missing)), message)
-        for request in requests:
-            replies = self._resident.call(request)
-            self._resident.confirm()
-            self._loaded[group] = everybody
-            self._agreed.add(group)
+        if group not in self._agreed:
+            missing = frozenset(range(self.partners)) - self._loaded.get(group, frozenset())
+            for request in loading(missing):
+                replies = self._ask(self._resident, group, request)
+                if self.groups[group].is_alone:
+                    self.take_values(group, [json.loads(reply.text) for reply in replies])
+        return self._ask(self._resident, group, make())
+
+    def _ask(self, resident: ResidentJob, group: int, request: Message) -> list[Message]:
+        replies = resident.call(request)
+        resident.confirm()
+        self._loaded[group] = frozenset(range(self.partners))
+        self._agreed.add(group)
         return replies
 
     def release(self) -> None:
