@@ -118,12 +118,15 @@ def changed_derivations(
     relations: Mapping[str, StoredRelation],
     earlier: Mapping[str, RowDelta],
     derivations: LocalDerivations,
-    rows_to_follow: Callable[[FlatRule, int, Int64s], Int64s] = lambda _rule, _place, rows: rows,
+    claim: Callable[[FlatRule, CodeArray, int], Mask] = lambda _rule, batch, _first: np.ones(
+        batch.shape[0], np.bool_
+    ),
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
 
     A derivation lost through several literals counts as lost at the first of them; gains likewise.
-    Only the rows of a literal that `rows_to_follow` returns are followed.
+    Only those that `claim` says are for this process to find are returned; it gets the rows of a
+    derivation's literals from a column of the batch on.
     """
     judge, width = EpochJudge(relations, {}, earlier), len(rules[0].head.terms)
     heads, diffs = [np.empty((0, width), np.int64)], [np.empty(0, np.int64)]
@@ -132,7 +135,7 @@ def changed_derivations(
         judged = judge.lost if lost else judge.gained
 
         def sink(batch: CodeArray) -> None:
-            keep, _ = judged(rule, batch, place, np.ones(batch.shape[0], np.bool_))
+            keep, _ = judged(rule, batch, place, claim(rule, batch, width))
             heads.append(batch[keep, :width].astype(np.int64))
             diffs.append(np.full(len(heads[-1]), -1 if lost else 1))
 
@@ -140,8 +143,7 @@ def changed_derivations(
 
     for lost in (True, False):
         for rule, place, rows in judge.changed_literals(rules, lost=lost):
-            followed = rows_to_follow(rule, place, rows)
-            derivations.forward(rule, rule.literals[place], followed, sink_at(rule, place, lost=lost))
+            derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
     return np.concatenate(heads), np.concatenate(diffs)
 
 

@@ -91,7 +91,7 @@ class PartnerEngine:
             values is not None and reason_for_values(stratum, program) is not None
             for stratum in program.strata
         ]
-        self.routes = routes_of(program, dividing or {}, self._makes_values, (aggregates or {}).keys())
+        self.routes = routes_of(program, dividing or {}, self._makes_values)
         self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
@@ -108,6 +108,9 @@ class PartnerEngine:
         self._read = [earlier_relations(stratum) for stratum in program.strata]
         self._learned = [Learned() for _ in program.strata]
         self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire, self._agree)
+        self._groups.routes = {
+            stratum.relations[0]: routes for stratum, routes in zip(program.strata, self.routes, strict=True)
+        }
         self._obstacles = [self._obstacle(stratum) for stratum in program.strata]
 
     # --- from scratch, and from files -------------------------------------------------------------

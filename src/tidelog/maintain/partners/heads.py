@@ -26,6 +26,7 @@ from tidelog.maintain.partners.parcels import LevelNote, Outbox, ParcelKind, not
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
+from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
@@ -56,19 +57,8 @@ class PartnerHeads(Heads):
 
     def claim(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         """Say which derivations are for this partner to find, and count them."""
-        mine = self._are_mine(rule, batch, first)
+        mine = are_mine(rule, batch, first, self.routes, self.judge.relations, self.wire)
         self.meter.seen += int(np.count_nonzero(mine))
-        return mine
-
-    def _are_mine(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
-        if self.wire.partners == 1:
-            return np.ones(batch.shape[0], np.bool_)
-        if all(literal.is_negated for literal in rule.literals):
-            return np.full(batch.shape[0], self.wire.me == 0)
-        columns = self.routes.rules[rule.id].columns
-        place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
-        rows = self.judge.relations[rule.literals[place].relation].rows[batch[:, first + place]]
-        mine: Mask = owner_of(rows, column, self.wire.partners) == self.wire.me
         return mine
 
     def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:
@@ -220,3 +210,19 @@ class PartnerHeads(Heads):
         self.work = sum(note.work for note in notes_in(messages)) + self._level_work
         if self.work > self.meter.budget.work:
             raise OverBudget
+
+
+def are_mine(  # noqa: PLR0913, PLR0917 - derivations, and what says whose they are
+    rule: FlatRule, batch: CodeArray, first: int, routes: Routes, relations: Mapping[str, StoredRelation],
+    wire: Wire,
+) -> Mask:  # fmt: skip
+    """Say which derivations are for this partner to find; their rows are in the batch from a column on."""
+    if wire.partners == 1:
+        return np.ones(batch.shape[0], np.bool_)
+    if all(literal.is_negated for literal in rule.literals):
+        return np.full(batch.shape[0], wire.me == 0)
+    columns = routes.rules[rule.id].columns
+    place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
+    rows = relations[rule.literals[place].relation].rows[batch[:, first + place]]
+    mine: Mask = owner_of(rows, column, wire.partners) == wire.me
+    return mine

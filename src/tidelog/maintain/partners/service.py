@@ -58,9 +58,7 @@ def copied_remark(spec: GroupSpec, written: Collection[str], large: Collection[s
     """Return what to add to the reason of a placement: which relations all partners have."""
     program = spec.program
     connected = [spec.has_values and reason_for_values(each, program) is not None for each in program.strata]
-    relations = [
-        each.relations for each in routes_of(program, spec.dividing, connected, spec.aggregates.keys())
-    ]
+    relations = [each.relations for each in routes_of(program, spec.dividing, connected)]
     read = frozenset().union(*map(earlier_relations, spec.program.strata))
     everywhere = sorted(
         name

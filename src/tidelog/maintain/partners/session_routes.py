@@ -6,8 +6,9 @@ A relation is kept by the columns by which its own stratum needs it, and by thos
     found(x, t) :- path(x, y), text(y, t).
 
 `path` is kept by both its columns for its own rule, and the second rule finds what it needs where `y` is
-kept. A relation is at every partner if a later rule has no variable for it, if parts that never communicate
-read it, or if an aggregate does: its groups are divided, and what is in them comes from everywhere.
+kept. A relation is at every partner if a later rule has no variable for it, or if parts that never
+communicate read it. What aggregates read is divided like that too: derivations are sent to the owners of
+their groups.
 """
 
 from collections import defaultdict
@@ -79,7 +80,6 @@ def routes_of(
     program: Program,
     dividing: Dividing,
     is_connected: Sequence[bool] = (),
-    aggregates: AbstractSet[str] = frozenset(),
 ) -> tuple[Routes, ...]:
     """Return the routes of every stratum, for a state that is kept between epochs.
 
@@ -90,13 +90,8 @@ def routes_of(
     for number, stratum in reversed(tuple(enumerate(program.strata))):
         is_cut = any(rule.id in dividing for rule in stratum.rules)
         routes = find_routes(stratum, program, dividing if is_cut else None)
-        is_grouped = stratum.relations[0] in aggregates
         relations = {
-            name: needs.route(
-                name,
-                replace(routes.relations[name], is_everywhere=True) if is_grouped else routes.relations[name],
-                has_rules=bool(stratum.rules),
-            )
+            name: needs.route(name, routes.relations[name], has_rules=bool(stratum.rules))
             for name in stratum.relations
         }
         is_decomposed = (
@@ -105,8 +100,7 @@ def routes_of(
             and not any(is_connected[number : number + 1])
         )
         routes = replace(routes, relations=relations, is_decomposed=is_decomposed)
-        if not is_grouped:
-            routes = divide_outside(stratum, program, routes, dividing if is_cut else None)
+        routes = divide_outside(stratum, program, routes, dividing if is_cut else None)
         needs.add(stratum, routes)
         found.append(routes)
     return tuple(reversed(found))
