@@ -100,8 +100,8 @@ class AloneEngine:
             fact_rows(side[name], arity) if name in side else nothing
             for side in (result.inserted, result.deleted)
         )
-        gone = np.full(len(deleted), ABSENT, np.int32)
-        levels = np.concatenate([gone, _levels(relation, inserted)])
+        absent = np.full(len(deleted), ABSENT, np.int32)
+        levels = np.concatenate([absent, _levels(relation, inserted)])
         return _annotated(np.concatenate([deleted, inserted]), levels)
 
 

@@ -345,10 +345,10 @@ class _Service:
                 if not len(changed.rows):
                     continue
                 assert changed.levels is not None
-                is_gone = changed.levels == ABSENT
+                is_deleted = changed.levels == ABSENT
                 tables_back += [
-                    Rows(f"+{name}", changed.rows[~is_gone]),
-                    Rows(f"-{name}", changed.rows[is_gone]),
+                    Rows(f"+{name}", changed.rows[~is_deleted]),
+                    Rows(f"-{name}", changed.rows[is_deleted]),
                 ]
                 if name not in request["compact"]:
                     self._write_alone(name, changed, request["name"], reply)
