@@ -22,7 +22,7 @@ from tidelog.engine.spark.dividing import divide_stratum
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.ownership import is_kept, owned_rows
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import reason_against_codes
 from tidelog.engine.spark.routes import find_routes
 from tidelog.engine.spark.skew import with_heavy
 from tidelog.engine.spark.split import split_rules
@@ -46,7 +46,7 @@ def check(program: RandomProgram, partners: int, *, counting: bool, most: int = 
     if counting:
         count_by_force(local, built, codec, program.inputs)
     for stratum in built.strata:
-        if reason_for_driver(stratum, built) is None and stratum.rules:
+        if reason_against_codes(stratum, built) is None and stratum.rules:
             check_stratum(stratum, built, codec, Chosen(local._state, given, partners, most, tuple(heavy)))
 
 

@@ -4,17 +4,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.epochs import Maintained
 from support.epochs_programs import tangled_epochs, tangled_programs
 from support.partner_epochs import followable
-from support.programs import build, read, run_program
-from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
+from support.programs import build
+from support.resident_session import Resident
+from support.resident_threads import MOMENTS, tasks_in_threads
 from tidelog import TidelogError
 from tidelog.engine.epoch import Strategy
-from tidelog.engine.spark.options import SparkOptions
 from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.service import _Service
-from tidelog.maintain.spark import SparkMaintainedEngine
 
 PATHS = """
 .decl edge(x: number, y: number) .input edge
@@ -27,30 +25,6 @@ far(x, y) :- path(x, y), !edge(x, y).
 far(x, z) :- far(x, y), far(y, z).
 """
 CHAIN = {"edge": [(n, n + 1) for n in range(12)], "stop": [(5,)]}
-
-
-class Resident(Maintained):
-    """A session's engine whose partners are residents in threads."""
-
-    partners = 3
-    attempts = 4
-
-    def _new_engine(self):
-        chosen = SparkOptions(
-            no_spark(self.partners), partners=self.partners, driver_facts=0, resident=True,
-            attempts=self.attempts,
-        )  # fmt: skip
-        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
-
-    def relations(self):
-        """Return all facts."""
-        return {name: read(self.engine, each, self.codec) for name, each in self.program.relations.items()}
-
-    def expected(self):
-        """Return what the reference engine derives from the input facts of now."""
-        return run_program(
-            self.program, inputs={n: sorted(facts) for n, facts in self.inputs.items() if facts}
-        )
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import numpy as np
 from support.programs import build
 from tidelog.engine.epoch import MaintenanceSettings
 from tidelog.engine.protocol import Settings
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import reason_against_codes
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.wire import between_threads
 from tidelog.maintain.aggregates import name_aggregates
@@ -32,7 +32,7 @@ def divided(text, reason_against=lambda *_: None):
         rules = tuple(
             rule
             for rule in stratum.rules
-            if reason_for_driver(replace(stratum, rules=(rule,)), program) is None
+            if reason_against_codes(replace(stratum, rules=(rule,)), program) is None
             and "aggregate" not in (reason_against(replace(stratum, rules=(rule,)), program) or "")
         )
         strata.append(replace(stratum, rules=rules))
@@ -45,7 +45,7 @@ def rows(facts, arity):
     return np.array(sorted(facts), np.int64).reshape(len(facts), arity)
 
 
-def follow(program, history, partners, strategy, aggregates=None):
+def follow(program, history, partners, strategy, aggregates=None, dividing=None):
     """Return the annotated facts after each epoch, and each epoch's difference, of all partners together."""
     states = [[] for _ in history]
     deltas = [[] for _ in history]
@@ -53,7 +53,9 @@ def follow(program, history, partners, strategy, aggregates=None):
 
     def work(wire):
         try:
-            engine = PartnerEngine(program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates)
+            engine = PartnerEngine(
+                program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates, dividing=dividing
+            )
             for name, facts in history[0].items():
                 engine.insert(name, rows(facts, program.relations[name].arity))
             engine.evaluate()

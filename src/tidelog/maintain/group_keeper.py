@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.engine.local.chains import collect
-from tidelog.engine.local.combine import combiner
+from tidelog.engine.local.combine import Combine, combiner
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.range_trees import RangeTree, visible_rows
@@ -63,7 +63,7 @@ class GroupKeeper:
         state = self._state
         aggregate = self.aggregates[stratum.relations[0]]
         groups, found, work = self._evaluated(aggregate, stratum, statistics)
-        changed = self._all_changes(found)
+        changed = self._all_changes(groups, found)
         for name, (_, content) in changed.items():
             state.relations[name].insert(state.pack_rows(content))
             state.set_levels({name: 0}, 1)
@@ -102,7 +102,7 @@ class GroupKeeper:
         width = len(stratum.rules[0].head.terms)
         return np.concatenate([np.empty((0, width), np.int64), *found])
 
-    def _all_changes(self, changed: FactChanges) -> FactChanges:
+    def _all_changes(self, groups: GroupFacts, changed: FactChanges) -> FactChanges:  # noqa: ARG002
         """Return what changed in all groups, given what changed in those kept here: the same."""
         return changed
 
@@ -128,7 +128,7 @@ class GroupKeeper:
             self._changes.append((groups, undo))
         found = {
             name: replace_rows(marks_of(name), state.pack_rows(deleted), state.pack_rows(inserted))
-            for name, (deleted, inserted) in self._all_changes(changed).items()
+            for name, (deleted, inserted) in self._all_changes(groups, changed).items()
             if len(deleted) or len(inserted)
         }
         return found, work
@@ -199,6 +199,10 @@ class GroupKeeper:
             user = UserAggregate(name, self._expressions.functions[name])
             if user.can_remove or user.can_merge:
                 return (GroupObjects if user.can_remove else Scans)(user, codec, *types)
-        combine = combiner(aggregate.functor, *types, aggregate.init, self._expressions)
-        assert combine is not None
-        return Combined(combine, grouped.group_names)
+        return Combined(self._combine(grouped), grouped.group_names)
+
+    def _combine(self, grouped: GroupedAggregate) -> Combine:
+        aggregate = grouped.aggregate
+        found = combiner(aggregate.functor, *grouped.types, aggregate.init, self._expressions)
+        assert found is not None
+        return found

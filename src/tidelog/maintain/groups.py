@@ -52,6 +52,10 @@ class GroupFacts:
     def _reserve(self, capacity: int, known: int) -> None:
         """Make room for so many groups; there is room for the `known` ones."""
 
+    def translate(self, translated: Callable[[Int64s, str], Int64s]) -> None:
+        """Give the values of groups other codes, by their type."""
+        self._codes = translated(self._codes, self.aggregate.types[1])
+
     def _once(self, groups: Int64s) -> Int64s:
         """Return groups, each once."""
         touched = np.empty(groups.size, np.int64)
@@ -87,7 +91,7 @@ class Groups(GroupFacts):
 
     def __init__(self, aggregate: GroupedAggregate, values: GroupValues) -> None:
         super().__init__(aggregate)
-        self._values = values
+        self.values = values
 
     def change(self, derivations: Int64s, diffs: Int64s) -> FactChanges:
         """Insert and delete derivations: the group's columns, then the target's code if there is one.
@@ -102,11 +106,11 @@ class Groups(GroupFacts):
         counts = self._counts[touched]
         self._counts[touched] = before
         targets = derivations[:, width] if derivations.shape[1] > width else diffs
-        self._values.change(groups, np.ascontiguousarray(targets), diffs)
-        return self._replace(touched, counts, *self._values.codes(touched, counts, self._table.rows[touched]))
+        self.values.change(groups, np.ascontiguousarray(targets), diffs)
+        return self._replace(touched, counts, *self.values.codes(touched, counts, self._table.rows[touched]))
 
     def _reserve(self, capacity: int, known: int) -> None:  # noqa: ARG002 - values know themselves
-        self._values.reserve(capacity)
+        self.values.reserve(capacity)
 
 
 def changed_derivations(
@@ -114,12 +118,15 @@ def changed_derivations(
     relations: Mapping[str, StoredRelation],
     earlier: Mapping[str, RowDelta],
     derivations: LocalDerivations,
-    rows_to_follow: Callable[[FlatRule, int, Int64s], Int64s] = lambda _rule, _place, rows: rows,
+    claim: Callable[[FlatRule, CodeArray, int], Mask] = lambda _rule, batch, _first: np.ones(
+        batch.shape[0], np.bool_
+    ),
 ) -> tuple[Int64s, Int64s]:
     """Return the heads of derivations that are lost (-1) and gained (+1) by changes of earlier strata.
 
     A derivation lost through several literals counts as lost at the first of them; gains likewise.
-    Only the rows of a literal that `rows_to_follow` returns are followed.
+    Only those that `claim` says are for this process to find are returned; it gets the rows of a
+    derivation's literals from a column of the batch on.
     """
     judge, width = EpochJudge(relations, {}, earlier), len(rules[0].head.terms)
     heads, diffs = [np.empty((0, width), np.int64)], [np.empty(0, np.int64)]
@@ -128,7 +135,7 @@ def changed_derivations(
         judged = judge.lost if lost else judge.gained
 
         def sink(batch: CodeArray) -> None:
-            keep, _ = judged(rule, batch, place, np.ones(batch.shape[0], np.bool_))
+            keep, _ = judged(rule, batch, place, claim(rule, batch, width))
             heads.append(batch[keep, :width].astype(np.int64))
             diffs.append(np.full(len(heads[-1]), -1 if lost else 1))
 
@@ -136,8 +143,7 @@ def changed_derivations(
 
     for lost in (True, False):
         for rule, place, rows in judge.changed_literals(rules, lost=lost):
-            followed = rows_to_follow(rule, place, rows)
-            derivations.forward(rule, rule.literals[place], followed, sink_at(rule, place, lost=lost))
+            derivations.forward(rule, rule.literals[place], rows, sink_at(rule, place, lost=lost))
     return np.concatenate(heads), np.concatenate(diffs)
 
 

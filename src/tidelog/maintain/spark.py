@@ -9,7 +9,7 @@ manifest that names the files of every group: the consistent cut that a restart 
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -42,19 +42,26 @@ from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.options import SparkOptions
-from tidelog.engine.spark.placement import in_driver, reason_for_driver
+from tidelog.engine.spark.placement import (
+    functions_of,
+    in_driver,
+    reason_against_codes,
+    reason_for_values,
+)
+from tidelog.engine.spark.sent_functions import pack_functions
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
-from tidelog.maintain.partners.groups import DriverGroup, GroupFacts, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.rule_change import keep_strata, rule_reports
-from tidelog.maintain.partners.service import GroupSpec
+from tidelog.maintain.partners.service import GroupSpec, copied_remark
 from tidelog.maintain.partners.session_inputs import SessionInput
+from tidelog.maintain.partners.session_routes import cut_for
 from tidelog.maintain.partners.state_files import (
     Found,
     found_in,
@@ -63,7 +70,7 @@ from tidelog.maintain.partners.state_files import (
 )
 from tidelog.maintain.projections import project_negations
 from tidelog.program import print_program
-from tidelog.program.nodes import Program
+from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.kernel import CodeArray
@@ -93,7 +100,7 @@ class SparkMaintainedEngine:
         self._functions = functions
         self._options = options
         self._folder = open_storage(options, self)
-        self._pool = PartnerPool(options, replace(settings, jobs=1), self._folder.uri)
+        self._pool = PartnerPool(options, replace(settings, jobs=1), self._folder.uri, codec)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
         self.numbering = Numbering()
         self._epoch = 0
@@ -144,7 +151,7 @@ class SparkMaintainedEngine:
 
     def _place(self) -> None:
         sizes = {name: len(facts) for name, facts in self._inputs.items()}
-        self._make_groups(place_strata(self._program, sizes, self._options, self._pool))
+        self._make_groups(place_strata(self._program, sizes, self._pool, self._functions))
 
     def _evaluate_groups(self, observer: Observer, kept: Sequence[StratumGroup]) -> RunStatistics:
         """Evaluate all groups that are not kept as they are."""
@@ -187,29 +194,52 @@ class SparkMaintainedEngine:
             own = tuple(name for stratum in run.strata for name in stratum.relations)
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
-            placements += [Placement(stratum.relations, run.where, run.reason) for stratum in run.strata]
-            if run.where is Where.PARTNERS:
-                named, aggregates = name_aggregates(part)
-                part = split_rules(project_negations(named))
-                kept = tuple(name for name in part.relations if name not in reads)
-                known = codes_of_constants(part.strata, self._codec)
-                specs.append(GroupSpec(part, kept, known, aggregates))
+            reason = run.reason
+            if run.where in {Where.PARTNERS, Where.WORKER}:
+                is_alone = run.where is Where.WORKER
+                spec = self._alone_spec(run, part, own) if is_alone else self._spec(run, part, reads)
+                specs.append(spec)
+                if not is_alone:
+                    reason += copied_remark(spec, self._program.relations.keys(), run.large)
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
-                number = len(specs) - 1
-                groups.append(PartnerGroup(number, own, reads, part, self._pool, self._folder, sources))
+                kind = AloneGroup if is_alone else PartnerGroup
+                number, made = len(specs) - 1, spec.program
+                groups.append(kind(number, own, reads, made, self._pool, self._folder, sources))
             else:
-                if any(reason_for_driver(stratum, self._program) for stratum in run.strata):
+                if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
                 engine = LocalMaintainedEngine(
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
                 groups.append(DriverGroup(own, reads, part, engine))
+            placements += [Placement(stratum.relations, run.where, reason) for stratum in run.strata]
         self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
         self.placements = tuple(placements)
+
+    def _spec(self, run: PlacedStrata, part: Program, reads: Collection[str]) -> GroupSpec:
+        """Return strata as partners keep them."""
+        named, aggregates = name_aggregates(part)
+        cut = cut_for(split_rules(project_negations(named)), run.large, aggregates.keys())
+        kept = tuple(name for name in cut.program.relations if name not in reads)
+        known = codes_of_constants(cut.program.strata, self._codec)
+        has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
+        functions = self._sent_functions(run.strata)
+        return GroupSpec(cut.program, kept, known, aggregates, has_values, functions, cut.dividing)
+
+    def _alone_spec(self, run: PlacedStrata, part: Program, own: tuple[str, ...]) -> GroupSpec:
+        """Return strata as one partner keeps them."""
+        known = codes_of_constants(part.strata, self._codec)
+        functions = self._sent_functions(run.strata)
+        return GroupSpec(part, own, known, has_values=True, functions=functions, is_alone=True)
+
+    def _sent_functions(self, strata: Sequence[Stratum]) -> bytes:
+        """Return the user's functions that strata call, as workers get them."""
+        called = frozenset().union(*(functions_of(stratum, self._program) for stratum in strata))
+        return pack_functions({name: each for name, each in self._functions.items() if name in called})
 
     # --- reading -----------------------------------------------------------------------------------
 
@@ -413,6 +443,7 @@ class SparkMaintainedEngine:
                 tuple(self._program.strata[n] for n in group["strata"]),
                 Where(group["where"]),
                 group["reason"],
+                large=tuple(group.get("large", ())),
             )
             for group in manifest.groups
         ]
@@ -436,7 +467,8 @@ class SparkMaintainedEngine:
             groups = [
                 {
                     "strata": [self._program.strata.index(stratum) for stratum in run.strata],
-                    "where": run.where.value, "reason": run.reason, "state": group.describe(),
+                    "where": run.where.value, "reason": run.reason, "large": run.large,
+                    "state": group.describe(),
                 }
                 for run, group in zip(self._placed, self._groups, strict=True)
             ]  # fmt: skip

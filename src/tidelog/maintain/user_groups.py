@@ -54,7 +54,7 @@ class Combined(GroupValues):
     """What is made of the values of a group one by one, from the first again when the group changes."""
 
     def __init__(self, combine: Combine, names: tuple[str, ...]) -> None:
-        self._combine = combine
+        self.combine = combine
         self._names = names
         self._values: dict[int, Counter[int]] = {}
 
@@ -69,7 +69,7 @@ class Combined(GroupValues):
         numbers = np.repeat(np.arange(len(members)), [len(values) for values in members])
         codes = np.array([code for values in members for code in values], np.int64)
         outer = {name: columns[:, place] for place, name in enumerate(self._names)}
-        found, has_value = self._combine(numbers, codes, groups.size, outer)
+        found, has_value = self.combine(numbers, codes, groups.size, outer)
         mask: Mask = counts > 0
         return found, mask if has_value is None else mask & has_value
 

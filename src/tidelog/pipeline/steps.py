@@ -61,10 +61,22 @@ def _of_stratum(bound: CheckedJob, stratum: Stratum) -> JobStep:
 def _place(bound: CheckedJob, stratum: Stratum) -> str:
     if bound.job.engine != "spark":
         return "the driver, on the local engine"
-    from tidelog.engine.spark.placement import reason_for_driver  # noqa: PLC0415 - only for that engine
+    from tidelog.engine.spark.placement import (  # noqa: PLC0415 - only for that engine
+        functions_of,
+        reason_for_numbering,
+        reason_for_one_place,
+    )
 
-    reason = reason_for_driver(stratum, bound.program)
-    return "partners in Spark's workers" if reason is None else f"the driver: {reason}"
+    reason = reason_for_numbering(stratum)
+    for name in sorted(functions_of(stratum, bound.program)):
+        if bound.program.functors[name].is_stateful:
+            reason = reason or f"the functor `{name}` is stateful"
+        elif name not in (bound.options.functions or {}):
+            reason = reason or f"the function `{name}` is in a C library"
+    if reason is not None:
+        return f"the driver: {reason}"
+    together = reason_for_one_place(stratum, bound.program)
+    return "partners in Spark's workers" if together is None else f"one of Spark's workers: {together}"
 
 
 def _of_output(bound: CheckedJob, output: Output) -> Iterator[JobStep]:

@@ -10,7 +10,7 @@ from support.compiled import compiled_text, library, needs_compiler
 from tidelog import TidelogError
 from tidelog.engine.libraries import Libraries
 from tidelog.engine.local import library_calls
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import reason_against_codes
 from tidelog.session.prepare import read_program
 
 pytestmark = needs_compiler
@@ -84,11 +84,11 @@ def test_a_store_is_opened_with_libraries_again(tmp_path: Path) -> None:
     assert _codes(error) == ["missing-function"]
 
 
-def test_spark_runs_such_strata_in_the_driver() -> None:
-    """A stratum that calls a library is not sent to workers, and the reason says so."""
+def test_such_strata_need_more_than_codes() -> None:
+    """A stratum that calls a library works on values, and the reason says so."""
     program = read_program(TWICE)
 
-    reasons = [reason_for_driver(stratum, program) for stratum in program.strata]
+    reasons = [reason_against_codes(stratum, program) for stratum in program.strata]
 
     assert reasons == ["a rule applies the function `twice`"]
 

@@ -112,3 +112,78 @@ def test_frames_in_storage_are_continued(spark, tmp_path, monkeypatch):
         rows = sorted(tuple(row) for row in db["edge"].to_spark().collect())
 
     assert rows == [("a", "b"), ("b", "c"), ("c", "d"), ("d", "e")]
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_texts_and_records_are_made_by_partners(spark, resident, tmp_path, monkeypatch):
+    """Functors, records and text aggregates run where the texts are, and go on from storage."""
+    monkeypatch.setattr(FiledDictionary, "_read", lambda _: pytest.fail("the driver read all texts"))
+    text = """
+    .type Mail = [user: symbol, host: symbol]
+    .decl person(name: symbol, team: symbol)
+    .input person
+    .decl mail(m: Mail)
+    mail([n, cat(t, ".org")]) :- person(n, t).
+    .decl address(a: symbol)
+    address(cat(u, cat("@", h))) :- mail([u, h]).
+    .decl first(t: symbol, a: symbol)
+    first(t, a) :- person(_, t), a = min n : { person(n, t) }.
+    """
+    people = {("ann", "db"), ("bob", "db"), ("cy", "web")}
+    frame = spark.createDataFrame(sorted(people), "name string, team string")
+    options = {**EVERYWHERE, "resident": resident, "storage": str(tmp_path / "state")}
+    common = {"engine": "spark", "spark": spark, "spark_options": options}
+
+    with tidelog.open(text, facts={"person": frame}, **common) as db:
+        assert {each.where.value for each in db.snapshot.engine.placements} == {"partners"}
+        delta = db.apply(insert={"person": [("abe", "web")]}, delete={"person": [("ann", "db")]})
+        assert set(delta["address"].inserted) == {("abe@web.org",)}
+        assert set(delta["first"].inserted) == {("web", "abe"), ("db", "bob")}
+        assert not db.warnings
+    with tidelog.open(text, **common) as db:
+        delta = db.apply(insert={"person": [("dot", "ops")]}, delete={"person": [("abe", "web")]})
+        assert set(delta["address"].inserted) == {("dot@ops.org",)}
+        assert set(delta["first"].deleted) == {("web", "abe")}
+        assert set(db["address"]) == {("bob@db.org",), ("cy@web.org",), ("dot@ops.org",)}
+        assert set(db["mail"]) == {(("bob", "db.org"),), (("cy", "web.org"),), (("dot", "ops.org"),)}
+        assert not db.warnings
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_laws_are_kept_by_a_worker(spark, resident, tmp_path):
+    """An equivalence and a choice follow changes on one worker, and go on from storage."""
+    text = """
+    .decl link(x: symbol, y: symbol)
+    .input link
+    .decl same(x: symbol, y: symbol) eqrel
+    same(x, y) :- link(x, y).
+    .decl chief(x: symbol, y: symbol) choice-domain x
+    .input chief
+    chief(x, y) :- same(x, y), link(_, y).
+    .decl size(n: number)
+    size(n) :- n = count : { same(_, _) }.
+    """
+    facts = {"link": [("a", "b"), ("c", "d")], "chief": [("z", "a")]}
+    options = {**EVERYWHERE, "resident": resident, "storage": str(tmp_path / "state")}
+    common = {"engine": "spark", "spark": spark, "spark_options": options}
+
+    with tidelog.open(text, facts=facts, **common) as db, tidelog.open(text, facts=facts) as local:
+        assert [each.where.value for each in db.snapshot.engine.placements] == [
+            "worker",
+            "worker",
+            "partners",
+        ]
+        for each in (db, local):
+            each.apply(insert={"link": [("b", "c")], "chief": [("y", "b")]})
+        assert {name: set(db[name]) for name in ("same", "chief", "size")} == {
+            name: set(local[name]) for name in ("same", "chief", "size")
+        }
+        assert not db.warnings
+    with tidelog.open(text, **common) as db:
+        delta = db.apply(delete={"link": [("b", "c")]})
+        assert len(delta["same"].deleted) == 8
+        assert (set(delta["size"].deleted), set(db["size"])) == ({(16,)}, {(8,)})
+        changed = db.add_rules("size(1) :- link(_, _).")
+        assert set(changed["size"].inserted) == {(1,)}
+        db.apply(insert={"link": [("b", "c")]})
+        assert set(db["size"]) == {(16,), (1,)}

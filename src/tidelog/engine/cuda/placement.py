@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.cuda.term_source import AGGREGATES, is_known
-from tidelog.engine.spark.placement import reason_for_driver
+from tidelog.engine.spark.placement import reason_against_codes
 from tidelog.plan import operators as ops
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
@@ -24,7 +24,7 @@ def reason_for_host(stratum: nodes.Stratum, program: nodes.Program) -> str | Non
     """Return why the local engine must run a stratum, or None if kernels over codes can."""
     if not any(rule.body for rule in stratum.rules):
         return "no rule derives anything"
-    return reason_for_driver(stratum, program) or next(_reasons(stratum), None)
+    return reason_against_codes(stratum, program) or next(_reasons(stratum), None)
 
 
 def _reasons(stratum: nodes.Stratum) -> Iterator[str]:

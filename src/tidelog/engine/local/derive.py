@@ -50,6 +50,11 @@ class LocalDerivations:
         # Asked for twice in a row, for the best one and then for the others; valid while sizes stay the same.
         self._variants: dict[_Start, tuple[tuple[int, ...], Sequence[tuple[Operator, ...]]]] = {}
 
+    def evaluate_with(self, expressions: Expressions) -> None:
+        """Use other expressions from now on: chains are made again."""
+        self._expressions = expressions
+        self._chains.clear()
+
     @property
     def work(self) -> int:
         """Return how many bindings were enumerated so far, whether they became derivations or not."""

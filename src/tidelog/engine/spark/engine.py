@@ -38,12 +38,13 @@ from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import (
     functions_of,
     in_driver,
+    reason_against_workers,
     reason_for_one_place,
     reason_for_values,
 )
 from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.engine.spark.routes import Routes
-from tidelog.engine.spark.sent_functions import pack_functions, reason_against_sending
+from tidelog.engine.spark.sent_functions import pack_functions
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import (
@@ -182,7 +183,7 @@ class SparkEngine:
         whole = reason_for_one_place(stratum, self._program)
         if not stratum.rules and whole is None:
             return Placement(names, Where.NOWHERE, "it has no rules")
-        reason = self._reason_for_driver(stratum)
+        reason = reason_against_workers(stratum, self._program, self._functions)
         if reason is not None:
             return Placement(names, Where.DRIVER, reason)
         read = self._facts_read(stratum)
@@ -201,17 +202,6 @@ class SparkEngine:
     def _needs_values(self, stratum: Stratum) -> bool:
         reasons = (reason_for_values(stratum, self._program), reason_for_one_place(stratum, self._program))
         return any(reason is not None for reason in reasons)
-
-    def _reason_for_driver(self, stratum: Stratum) -> str | None:
-        """Return why workers cannot run a stratum, or None if they can."""
-        for name in sorted(functions_of(stratum, self._program)):
-            functor = self._program.functors.get(name)
-            if functor is not None and functor.is_stateful:
-                return f"the functor `{name}` is stateful, and its state is here"
-            reason = reason_against_sending(name, self._functions.get(name))
-            if reason is not None:
-                return reason
-        return None
 
     def _facts_read(self, stratum: Stratum) -> int:
         return sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})

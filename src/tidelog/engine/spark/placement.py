@@ -2,17 +2,33 @@
 
 from collections.abc import Iterator, Sequence
 
+from tidelog.engine.protocol import UserFunctions
+from tidelog.engine.spark.sent_functions import reason_against_sending
 from tidelog.errors import Diagnostic, Severity
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import walk
 
 
-def reason_for_driver(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
-    """Return why a stratum that is kept for epochs must be in the driver, or None if partners can keep it.
+def reason_against_codes(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
+    """Return why a stratum needs more than codes that are divided, or None if it does not.
 
-    They follow codes: whatever needs the values behind them, or all facts in one place, is for the driver.
+    It needs the values behind codes, or all facts in one place.
     """
     return reason_for_one_place(stratum, program) or reason_for_values(stratum, program)
+
+
+def reason_against_workers(
+    stratum: nodes.Stratum, program: nodes.Program, functions: UserFunctions
+) -> str | None:
+    """Return why workers cannot call the functions of a stratum, or None if they can."""
+    for name in sorted(functions_of(stratum, program)):
+        functor = program.functors.get(name)
+        if functor is not None and functor.is_stateful:
+            return f"the functor `{name}` is stateful, and its state is here"
+        reason = reason_against_sending(name, functions.get(name))
+        if reason is not None:
+            return reason
+    return None
 
 
 def reason_for_one_place(stratum: nodes.Stratum, program: nodes.Program) -> str | None:
@@ -27,6 +43,11 @@ def reason_for_one_place(stratum: nodes.Stratum, program: nodes.Program) -> str 
     for name in stratum.relations:
         if program.relations[name].keys:
             return f"`{name}` has keys"
+    return reason_for_numbering(stratum)
+
+
+def reason_for_numbering(stratum: nodes.Stratum) -> str | None:
+    """Return that a stratum gives numbers one after the other, or None if it does not."""
     is_counting = any(isinstance(node, nodes.Counter) for node in walk(stratum.rules))
     return "a rule counts with autoinc()" if is_counting else None
 

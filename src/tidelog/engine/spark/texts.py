@@ -76,7 +76,10 @@ class FiledDictionary(Dictionary):
     def ranges(self, first: int) -> list[tuple[int, int, str | None]]:
         """Return the codes from one on in ranges, each with its end and its file, or None for memory."""
         filed: list[tuple[int, int, str | None]] = [
-            (code, code + file.count, file.name) for code, file in self._filed if code >= first
+            # A file that begins before has texts of both kinds: those in question are in memory too.
+            (max(code, first), end, file.name if code >= first else None)
+            for code, file in self._filed
+            if (end := code + file.count) > first
         ]
         own = [(max(first, code), last, None) for code, last in self._only_in_memory() if last > first]
         return sorted([*filed, *own], key=lambda each: each[0])
@@ -141,6 +144,13 @@ class FiledDictionary(Dictionary):
         if self._is_read_for(len(texts)):
             return super().encode_arrow(texts)
         return self.encode(texts.to_pylist())
+
+    def append(self, texts: Sequence[str]) -> None:
+        """Give the next codes to texts, none of which has a code yet."""
+        if self.is_read:
+            super().encode(texts)
+        else:
+            self._added.encode(texts)
 
     def _find_all(self, texts: Sequence[str]) -> dict[str, int]:
         """Return the codes of those texts that have one."""

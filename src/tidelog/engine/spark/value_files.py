@@ -103,8 +103,7 @@ class NewValues:
 
     def warnings(self) -> list[list[str]]:
         """Return the warnings about facts that were met, for `take_warnings`."""
-        found = self.codec.warnings.items()
-        return [[code, about, failure_text(TidelogError([each]))] for (code, about), each in found]
+        return described_warnings(self.codec)
 
 
 def take_values(codec: Codec, folder: Folder, written: Mapping[str, Any]) -> None:
@@ -115,6 +114,12 @@ def take_values(codec: Codec, folder: Folder, written: Mapping[str, Any]) -> Non
     if written["records"]:
         codec.records = records = filed_records(codec.records, folder)
         records.add_file(RecordFile(*written["records"]))
+
+
+def described_warnings(codec: Codec) -> list[list[str]]:
+    """Return the warnings of a worker's codec as texts."""
+    found = codec.warnings.items()
+    return [[code, about, failure_text(TidelogError([each]))] for (code, about), each in found]
 
 
 def take_warnings(codec: Codec, described: Sequence[Sequence[str]]) -> None:

@@ -45,6 +45,11 @@ class FiledRecords(Records):
         """Say whether all records are in memory."""
         return not self._unread
 
+    @property
+    def files(self) -> tuple[RecordFile, ...]:
+        """Return the files, in the order of codes; records after theirs are in memory."""
+        return tuple(self._files)
+
     def add_file(self, file: RecordFile) -> None:
         """Give the next codes to the rows of a file; all others must be in files already."""
         assert self._filed == len(self), "records of the driver are written first"

@@ -17,11 +17,12 @@ from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.statistics import StateStatistics
-from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics
+from tidelog.engine.protocol import Settings, SilentObserver, StratumStatistics, UserFunctions
+from tidelog.engine.spark.agreement import Agreement, SharedCodec
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.ownership import is_kept, owned_rows, where_kept
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
-from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
+from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.wire import Wire, most, total
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.decide import UNTOUCHED, Decision, Situation, decide, give_up
@@ -31,6 +32,8 @@ from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.group_keeper import PartnerGroupKeeper
 from tidelog.maintain.partners.heads import PartnerHeads
+from tidelog.maintain.partners.parcels import Outbox
+from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.prices import FREE_WORK
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta
@@ -55,34 +58,22 @@ class CodeDelta:
 
 @dataclass(frozen=True, slots=True)
 class _Reach:
-    """How many changed rows reach a stratum, and by how many the deleted ones exceed the inserted."""
+    """How many changed rows reach a stratum, and by how many the deleted ones exceed the inserted.
 
-    rows: int
-    net_deleted: int
-
-    @classmethod
-    def of(cls, changes: Iterable[CodeDelta | RowDelta]) -> "_Reach":
-        """Return what these changes amount to."""
-        sizes = [(len(change.inserted), len(change.deleted)) for change in changes]
-        return cls(sum(map(sum, sizes)), sum(deleted - inserted for inserted, deleted in sizes))
-
-
-def routes_of(program: Program) -> tuple[Routes, ...]:
-    """Return the routes of every stratum, for a state that is kept between epochs.
-
-    Every partner has the relations that another stratum reads, so that each finds its derivations alone.
+    `sizes` has, for each relation, how many of its facts are inserted and deleted, wherever they are.
     """
-    read = {name for stratum in program.strata for name in earlier_relations(stratum)}
-    found = []
-    for stratum in program.strata:
-        routes = find_routes(stratum, program)
-        relations = {}
-        for name in stratum.relations:
-            route = routes.relations[name]
-            relations[name] = replace(route, is_everywhere=route.is_everywhere or name in read)
-        is_decomposed = routes.is_decomposed and not any(r.is_everywhere for r in relations.values())
-        found.append(Routes(relations, routes.rules, is_decomposed))
-    return tuple(found)
+
+    sizes: Mapping[str, tuple[int, int]]
+
+    @property
+    def rows(self) -> int:
+        """Return how many rows change."""
+        return sum(map(sum, self.sizes.values()))
+
+    @property
+    def net_deleted(self) -> int:
+        """Return by how many the deleted rows exceed the inserted ones."""
+        return sum(deleted - inserted for inserted, deleted in self.sizes.values())
 
 
 class PartnerEngine:
@@ -90,17 +81,24 @@ class PartnerEngine:
 
     def __init__(  # noqa: PLR0913 - an engine is made of no less
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
-        aggregates: Mapping[str, GroupedAggregate] | None = None,
+        aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
+        functions: UserFunctions | None = None, dividing: Dividing | None = None,
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
-        self.routes = routes_of(program)
-        self.route: dict[str, RelationRoute] = {
-            name: route for routes in self.routes for name, route in routes.relations.items()
-        }
+        # The strata that work on the values behind codes, and make new ones.
+        self._makes_values = [
+            values is not None and reason_for_values(stratum, program) is not None
+            for stratum in program.strata
+        ]
+        self.routes = routes_of(program, dividing or {}, self._makes_values)
+        self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
-        self._expressions = Expressions(program, WorkerCodec(program.types, known), {})
+        self._values = values
+        self._codec = values or WorkerCodec(program.types, known)
+        self._functions = functions or {}
+        self._expressions = Expressions(program, self._codec, self._functions)
         self._derivations = LocalDerivations(self.state, self._expressions)
         self._marks: dict[str, EpochMarks] = {}
         self._recomputed = Recomputed(self.state)
@@ -109,7 +107,10 @@ class PartnerEngine:
         ]
         self._read = [earlier_relations(stratum) for stratum in program.strata]
         self._learned = [Learned() for _ in program.strata]
-        self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire)
+        self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire, self._agree)
+        self._groups.routes = {
+            stratum.relations[0]: routes for stratum, routes in zip(program.strata, self.routes, strict=True)
+        }
         self._obstacles = [self._obstacle(stratum) for stratum in program.strata]
 
     # --- from scratch, and from files -------------------------------------------------------------
@@ -140,6 +141,7 @@ class PartnerEngine:
             if stratum.relations[0] in kept:
                 continue
             statistics = self._run(number, stratum)
+            self._agree()
             finished.append(statistics)
             self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))
         self._groups.commit()
@@ -158,6 +160,10 @@ class PartnerEngine:
         if self._has_groups(stratum):
             return self._groups.evaluate(stratum, StateStatistics(self.state))
         context = PartnerContext(self.state, self._expressions, self._settings, self.wire)
+        if self._makes_values[number]:
+            # What these expressions remember is translated in every iteration.
+            context.expressions = Expressions(self.program, self._codec, self._functions)
+            context.values = self._values
         return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
 
     def _total_work(self, statistics: StratumStatistics) -> tuple[int, float]:
@@ -169,6 +175,25 @@ class PartnerEngine:
         iterations, micros = most(self.wire, statistics.iterations, int(statistics.seconds * 1e6))
         work, *_ = total(self.wire, stratum_work(replace(statistics, iterations=0)))
         return work + evaluation_work(0, 0, iterations), micros / 1e6
+
+    def _agree(self) -> Agreement | None:
+        """Agree with all partners on the codes of new values; return what changes in those used here."""
+        if self._values is None:
+            return None
+        if self.wire.partners == 1:
+            self._values.begin()
+            return None
+        agreement = self._values.agree(self.wire)
+        if agreement.is_identity:
+            return None
+        self.renew_expressions()
+        return agreement
+
+    def renew_expressions(self) -> None:
+        """Forget what expressions remember: codes of values that are others now."""
+        self._expressions = Expressions(self.program, self._codec, self._functions)
+        self._derivations.evaluate_with(self._expressions)
+        self._groups.evaluate_with(self._expressions)
 
     # --- an epoch ---------------------------------------------------------------------------------
 
@@ -187,18 +212,39 @@ class PartnerEngine:
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         found: dict[str, RowDelta] = {}
+        # What changed at all partners together, so that all decide alike.
+        sizes: dict[str, tuple[int, int]] = {}
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
             earlier = {name: found[name] for name in self._read[number] if name in found}
             begun = time.perf_counter()
-            # Every partner keeps what another stratum reads, so all partners count the same.
-            reach = _Reach.of((*(changes[name] for name in own), *earlier.values()))
+            reach = _Reach(
+                {name: (len(changes[name].inserted), len(changes[name].deleted)) for name in own}
+                | {name: sizes[name] for name in self._read[number] if name in sizes}
+            )
             outcome = self._advance(number, own, earlier, self._decide(number, reach, settings), reach)
             found.update(outcome.changes)
+            if outcome.decision.action is not Action.SKIPPED:
+                self._agree()
+                sizes.update(self._total_sizes(stratum, outcome.changes))
             seconds = time.perf_counter() - begun
             reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
         return found, tuple(reports)
+
+    def _total_sizes(
+        self, stratum: Stratum, changes: Mapping[str, RowDelta]
+    ) -> Iterable[tuple[str, tuple[int, int]]]:
+        """Return how many facts of each relation are inserted and deleted at all partners."""
+        deltas = [changes.get(name, NO_DELTA) for name in stratum.relations]
+        own = [
+            self.owned(name, numbers).size
+            for name, change in zip(stratum.relations, deltas, strict=True)
+            for numbers in (change.inserted, change.deleted)
+        ]
+        counts = total(self.wire, *own)
+        pairs = zip(counts[::2], counts[1::2], strict=True)
+        return [(name, pair) for name, pair in zip(stratum.relations, pairs, strict=True) if any(pair)]
 
     def _decide(self, number: int, reach: _Reach, settings: MaintenanceSettings) -> Decision:
         """Return what all partners do about a stratum that these changes reach."""
@@ -211,8 +257,9 @@ class PartnerEngine:
         share = 0.0
         if has_rules and chosen.strategy is Strategy.AUTO:
             sizes = (len(self.state.relations[name]) for name in (*stratum.relations, *self._read[number]))
-            # Copies are counted at every partner, and so are the changed rows.
-            share = reach.rows * self.wire.partners / max(1, *total(self.wire, sum(sizes)))
+            # Copies are counted at every partner that has one, and so are those of changed rows.
+            copies = sum(sum(each) * self._copies(name) for name, each in reach.sizes.items())
+            share = copies / max(1, *total(self.wire, sum(sizes)))
         now = Situation(
             reach.rows, share, learned.expected_recompute(reach.net_deleted), learned,
             obstacle=self._obstacles[number] or self._unknown_groups(stratum),
@@ -220,6 +267,11 @@ class PartnerEngine:
         )  # fmt: skip
         decision = decide(now, chosen)
         return replace(decision, reason=f"{decision.reason}; {self.wire.partners} partners")
+
+    def _copies(self, name: str) -> int:
+        """Return how many partners keep a fact of a relation, about."""
+        route = self.route[name]
+        return self.wire.partners if route.is_everywhere else min(self.wire.partners, len(route.columns))
 
     def _has_groups(self, stratum: Stratum) -> bool:
         """Say whether a stratum is that of an aggregate, followed group by group."""
@@ -248,7 +300,10 @@ class PartnerEngine:
         judge = EpochJudge(self.state.relations, marks, earlier)
         meter = WorkMeter(self._derivations, decision.budget)
         check_level, rules = partial(self._check_level, stratum), self._rules[number]
-        heads = PartnerHeads(judge, meter, check_level, rules, self.routes[number], self.wire)
+        outbox = Outbox(self.routes[number], self.wire)
+        if self._makes_values[number]:
+            outbox.agree_with(self._agree, self.program.relations)
+        heads = PartnerHeads(judge, meter, check_level, rules, self.routes[number], self.wire, outbox)
         try:
             if decision.is_update and self._has_groups(stratum):
                 changes, own_work = self._groups.follow(
@@ -263,6 +318,7 @@ class PartnerEngine:
         except OverBudget:
             for each in marks.values():
                 each.undo()
+            self._agree()
             decision = give_up(decision, heads.work)
             learned.learn_failure(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
         learned.refusals += decision.is_refused

@@ -27,7 +27,7 @@ def export_relation(
 
     Levels and counts are known where partners keep the relation.
     """
-    if isinstance(home, PartnerGroup):
+    if isinstance(home, PartnerGroup) and not home.is_alone:
         content = read_annotated(folder, home.files.get(name, ()), inputs.arity)
         assert content.levels is not None
         assert content.counts is not None
@@ -53,7 +53,7 @@ def exported_work(program: Program, groups: Sequence[StratumGroup]) -> list[int]
     known = {
         stratum.relations: work
         for group in groups
-        if isinstance(group, PartnerGroup)
+        if isinstance(group, PartnerGroup) and not group.is_alone
         for stratum, work in zip(group.program.strata, group.work, strict=True)
     }
     return [known.get(stratum.relations, _UNKNOWN) for stratum in program.strata]
@@ -70,7 +70,7 @@ def keep_exported(
         return
     work = {stratum.relations: each for stratum, each in zip(program.strata, state.stratum_work, strict=True)}
     for group in groups:
-        if isinstance(group, PartnerGroup):
+        if isinstance(group, PartnerGroup) and not group.is_alone:
             group.kept = dict(_kept(group, state.relations, work, folder))
 
 

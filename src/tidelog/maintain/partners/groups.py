@@ -149,6 +149,8 @@ class PartnerGroup:
     `own` are the relations the user knows; `files` also names those that passes made.
     """
 
+    is_alone = False
+
     def __init__(  # noqa: PLR0913, PLR0917 - where a group is kept and what it works with
         self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, pool: PartnerPool,
         folder: Folder, sources: "Mapping[str, PartnerGroup]",
@@ -195,6 +197,7 @@ class PartnerGroup:
             request = {
                 "facts": files, "is_wide": self.is_wide, "name": name,
                 "kept": {relation: list(each.files) for relation, each in self.kept.items()},
+                **self._pool.all_values(self.number),
             }  # fmt: skip
             try:
                 replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
@@ -202,6 +205,7 @@ class PartnerGroup:
                 self.is_wide = True
                 return self.evaluate(facts, observer)
         self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
+        self._pool.take_values(self.number, replies)
         self._note_evaluation(replies)
         return _statistics([reply["statistics"] for reply in replies], self.own)
 
@@ -235,13 +239,18 @@ class PartnerGroup:
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
         }  # fmt: skip
-        message = Message(text=json.dumps(request), tables=tuple(tables))
+
+        def make() -> Message:
+            content = {**request, **self._pool.described_values(self.number)}
+            return Message(text=json.dumps(content), tables=tuple(tables))
+
         try:
-            messages = self._pool.apply(self.number, message, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, make, lambda: self._to_load(changes))
         except NeedsWideCodes:
             self._widen()
-            messages = self._pool.apply(self.number, message, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, make, lambda: self._to_load(changes))
         replies = [json.loads(message.text) for message in messages]
+        self._pool.take_values(self.number, replies)
         inserted = self._collect(messages, "+")
         deleted = self._collect(messages, "-")
         self._follow(changes, inserted, deleted, replies, set(compacted), name)
@@ -270,7 +279,7 @@ class PartnerGroup:
         for relation, change in changes.items():
             if relation in self.sources:
                 self.read_files[relation] = list(self.sources[relation].files[relation])
-            elif relation in self.reads:
+            elif relation in self.reads or self.is_alone:
                 arity = self.program.relations[relation].arity
                 rows = fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
                 # For who loads the state later.
@@ -293,6 +302,7 @@ class PartnerGroup:
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "is_wide": self.is_wide,
             "work": self.work,
+            **self._pool.all_values(self.number),
         }
 
     def _widen(self) -> None:
@@ -363,6 +373,69 @@ class PartnerGroup:
         self.work = list(described["work"])
         self.is_wide = bool(described["is_wide"])
         self._seen = {}
+
+
+class AloneGroup(PartnerGroup):
+    """Strata that one partner keeps, because their facts are decided together.
+
+    It evaluates them from what they read, of which the input facts of their own are part, and so does who
+    takes its place: `read_files` has all of it.
+    """
+
+    is_alone = True
+
+    def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
+        """Evaluate from scratch, unless all is kept."""
+        del observer
+        name = _new_name("0")
+        self.is_wide = False
+        files: dict[str, list[str]] = {}
+        for relation, found in facts.items():
+            if isinstance(found, SessionInput):
+                files[relation] = found.files()
+            else:
+                own = f"{self.number}-{name}"
+                files[relation] = [write_inputs(self._folder, relation, own, found, found[:0])]
+        self.read_files = {relation: each for relation, each in files.items() if each}
+        self.read_files |= {relation: list(each.files[relation]) for relation, each in self.sources.items()}
+        self.work = [0] * len(self.program.strata)
+        self._seen = {}
+        if self.kept:
+            self.files = {relation: list(each.files) for relation, each in self.kept.items()}
+            self._sizes = {relation: each.size for relation, each in self.kept.items()}
+            self.is_wide = any(each.is_wide for each in self.kept.values())
+            return []
+        values = self._pool.all_values(self.number)
+        request = {"facts": self.read_files, "name": name, **values}
+        replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
+        self._pool.take_values(self.number, replies)
+        self.files = {relation: [file] for relation, file in replies[0]["files"].items()}
+        self._sizes = dict(replies[0]["sizes"])
+        self.is_wide = replies[0]["is_wide"]
+        return _statistics([replies[0]["statistics"]], self.own)
+
+    def _follow(  # noqa: PLR0913, PLR0917 - as for groups of partners
+        self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
+        deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
+        name: str,
+    ) -> None:  # fmt: skip
+        """Note what the partner wrote, and update what was read here."""
+        super()._follow(changes, inserted, deleted, replies, compacted, name)
+        self.work = [0] * len(self.program.strata)
+        self.is_wide |= replies[0]["is_wide"]
+
+    def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+        """Return what the partner evaluates again."""
+        del changes
+        return {"facts": self.read_files, "name": _new_name("l"), **self._pool.all_values(self.number)}
+
+    def _widen(self) -> None:
+        """Do nothing: the local engine has codes as wide as it needs."""
+
+    def plain_files(self, name: str) -> Sequence[str]:
+        """Return files that have exactly the facts of a relation, or none if epochs have left deltas."""
+        files = self.files.get(name, ())
+        return files if len(files) == 1 else ()
 
 
 def _new_name(prefix: str) -> str:

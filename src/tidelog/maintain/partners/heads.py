@@ -26,6 +26,7 @@ from tidelog.maintain.partners.parcels import LevelNote, Outbox, ParcelKind, not
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.maintain.work import level_work
 from tidelog.plan.flatten import FlatRule
+from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
@@ -44,11 +45,11 @@ class PartnerHeads(Heads):
 
     routes: Routes
     wire: Wire
+    outbox: Outbox
     work: int = 0
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._outbox = Outbox(self.routes, self.wire)
         self._asking: dict[str, CodeArray] = {}
         self._level_work = 0
 
@@ -56,19 +57,8 @@ class PartnerHeads(Heads):
 
     def claim(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
         """Say which derivations are for this partner to find, and count them."""
-        mine = self._are_mine(rule, batch, first)
+        mine = are_mine(rule, batch, first, self.routes, self.judge.relations, self.wire)
         self.meter.seen += int(np.count_nonzero(mine))
-        return mine
-
-    def _are_mine(self, rule: FlatRule, batch: CodeArray, first: int) -> Mask:
-        if self.wire.partners == 1:
-            return np.ones(batch.shape[0], np.bool_)
-        if all(literal.is_negated for literal in rule.literals):
-            return np.full(batch.shape[0], self.wire.me == 0)
-        columns = self.routes.rules[rule.id].columns
-        place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
-        rows = self.judge.relations[rule.literals[place].relation].rows[batch[:, first + place]]
-        mine: Mask = owner_of(rows, column, self.wire.partners) == self.wire.me
         return mine
 
     def rows_to_follow(self, rule: FlatRule, place: int, numbers: Int64s) -> Int64s:
@@ -92,11 +82,11 @@ class PartnerHeads(Heads):
 
     def lose(self, name: str, rows: CodeArray, levels: Int32s) -> None:
         """Let the owners of heads take a derivation from them."""
-        self._outbox.put(ParcelKind.LOST, name, rows, levels)
+        self.outbox.put(ParcelKind.LOST, name, rows, levels)
 
     def next_affected(self) -> Rows | None:
         """Return the rows kept here of the lowest level at which facts are affected, or None at the end."""
-        for parcel in self._outbox.exchange():
+        for parcel in self.outbox.exchange():
             super().lose(parcel.relation, parcel.rows, parcel.levels)
         lowest = self.losing.lowest()
         own = self.losing.take(lowest) if lowest is not None else {}
@@ -140,15 +130,15 @@ class PartnerHeads(Heads):
 
     def offer_again(self, name: str, tags: Int64s, levels: Int32s) -> None:
         """Offer levels of derivations that asking heads still have to their owners."""
-        self._outbox.put(ParcelKind.FOUND_AGAIN, name, self._asking[name][tags], levels)
+        self.outbox.put(ParcelKind.FOUND_AGAIN, name, self._asking[name][tags], levels)
 
     def offer_new(self, name: str, rows: CodeArray, levels: Int32s, *, asked_by_all: bool) -> None:
         """Offer levels of newly possible derivations to the owners of their heads."""
-        self._outbox.put(_NEW_KINDS[asked_by_all], name, rows, levels)
+        self.outbox.put(_NEW_KINDS[asked_by_all], name, rows, levels)
 
     def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002
         """Offer levels of derivations that had higher ones before to the owners of their heads."""
-        self._outbox.put(ParcelKind.BETTER, name, rows, levels)
+        self.outbox.put(ParcelKind.BETTER, name, rows, levels)
 
     def next_settled(self) -> Rows | None:
         """Settle the lowest level that any partner has on offer; return the rows kept here that have it."""
@@ -167,7 +157,7 @@ class PartnerHeads(Heads):
 
     def _take_offers(self) -> None:
         """Exchange offers and apply those for heads owned here."""
-        for kind, name, rows, levels in self._outbox.exchange():
+        for kind, name, rows, levels in self.outbox.exchange():
             if kind in {ParcelKind.POSSIBLE, ParcelKind.POSSIBLE_ONCE}:
                 super().offer_new(name, rows, levels, asked_by_all=kind is ParcelKind.POSSIBLE)
             else:
@@ -220,3 +210,19 @@ class PartnerHeads(Heads):
         self.work = sum(note.work for note in notes_in(messages)) + self._level_work
         if self.work > self.meter.budget.work:
             raise OverBudget
+
+
+def are_mine(  # noqa: PLR0913, PLR0917 - derivations, and what says whose they are
+    rule: FlatRule, batch: CodeArray, first: int, routes: Routes, relations: Mapping[str, StoredRelation],
+    wire: Wire,
+) -> Mask:  # fmt: skip
+    """Say which derivations are for this partner to find; their rows are in the batch from a column on."""
+    if wire.partners == 1:
+        return np.ones(batch.shape[0], np.bool_)
+    if all(literal.is_negated for literal in rule.literals):
+        return np.full(batch.shape[0], wire.me == 0)
+    columns = routes.rules[rule.id].columns
+    place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
+    rows = relations[rule.literals[place].relation].rows[batch[:, first + place]]
+    mine: Mask = owner_of(rows, column, wire.partners) == wire.me
+    return mine

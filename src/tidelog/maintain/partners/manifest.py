@@ -20,6 +20,7 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import MANIFEST, Folder
 from tidelog.engine.spark.texts import FiledDictionary, TextFile, filed_symbols
+from tidelog.engine.spark.value_records import FiledRecords
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
@@ -118,6 +119,7 @@ class Manifests:
             content = {"format": _FORMAT, "token": token, **asdict(manifest)}
             content |= {"symbols": self._symbols, "records": self._records, "numbers": numbers}
             content["texts"] = _text_files(codec)
+            content["record_files"] = _record_files(codec)
             self.folder.write_json(MANIFEST, content)
             if self._commits % _SWEPT_EVERY == 0:
                 self.folder.sweep(set(_texts(content)), _GRACE_SECONDS)
@@ -184,6 +186,11 @@ def _text_files(codec: Codec) -> list[list[object]]:
     if not isinstance(codec.symbols, FiledDictionary):
         return []
     return [[file.name, file.part, file.count] for file in codec.symbols.files]
+
+
+def _record_files(codec: Codec) -> list[str]:
+    """Return the files in which partners find records; what the manifest itself has of them is elsewhere."""
+    return [file.name for file in codec.records.files] if isinstance(codec.records, FiledRecords) else []
 
 
 def _join_lists(parts: list[Any]) -> list[Any]:

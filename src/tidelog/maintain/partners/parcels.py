@@ -1,16 +1,18 @@
 """What partners send each other while they advance a stratum to a new epoch."""
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
 from typing import NamedTuple
 
 import numpy as np
 
+from tidelog.engine.spark.agreement import Agreement
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.ownership import parts_by_owner
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
+from tidelog.program.nodes import Relation
 from tidelog.storage.kernel import CodeArray, Int32s
 
 
@@ -55,6 +57,12 @@ class Outbox:
         self._routes = routes
         self._wire = wire
         self._waiting: dict[tuple[ParcelKind, str], list[tuple[CodeArray, Int32s]]] = defaultdict(list)
+        self._agree: Callable[[], Agreement | None] | None = None
+        self._relations: Mapping[str, Relation] = {}
+
+    def agree_with(self, agree: Callable[[], Agreement | None], relations: Mapping[str, Relation]) -> None:
+        """Let partners agree on the codes of new values before heads that have them are sent."""
+        self._agree, self._relations = agree, relations
 
     def put(self, kind: ParcelKind, relation: str, rows: CodeArray, levels: Int32s) -> None:
         """Queue a parcel."""
@@ -64,8 +72,11 @@ class Outbox:
     def exchange(self) -> Iterator[Parcel]:
         """Send all parcels and yield those received for heads owned here."""
         tables: list[list[Rows]] = [[] for _ in range(self._wire.partners)]
+        agreement = None if self._agree is None else self._agree()
         for (kind, relation), parts in self._waiting.items():
             rows = np.concatenate([part for part, _ in parts])
+            if agreement is not None:
+                rows = agreement.rows(rows, self._relations[relation])
             levels = np.concatenate([part for _, part in parts])
             owner = self._routes.relations[relation].owner
             for partner, part in parts_by_owner(rows, owner, self._wire.partners):

@@ -2,19 +2,23 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping
-from typing import Final
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.cluster import allocates_dynamically, reason_against_barrier
+from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.job import BarrierJob, LostError, run_job, wait_for_slots
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.resident import ResidentJob
 from tidelog.engine.spark.slots import settled_slots
+from tidelog.engine.spark.value_files import take_warnings
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.maintain.partners.service import GroupSpec, ServicePayload
+from tidelog.maintain.partners.session_values import NOTHING, SessionValues
+from tidelog.values.codec import Codec
 
 _LOGGER: Final = logging.getLogger("tidelog")
 _MODULE: Final = "tidelog.maintain.partners.service"
@@ -27,9 +31,11 @@ class PartnerPool:
     options: SparkOptions
     settings: Settings
     folder: str
+    codec: Codec
 
     def __post_init__(self) -> None:
         self.groups: list[GroupSpec] = []
+        self.values = SessionValues(self.codec, Folder(self.folder))
         self.partners = self.options.partners or self._default_partners()
         self._resident: ResidentJob | None = None
         # The partners that have a group in memory.
@@ -52,14 +58,38 @@ class PartnerPool:
     def evaluate(self, group: int, request: Mapping[str, object]) -> list[Message]:
         """Let partners evaluate a group from scratch; residents keep it from then on."""
         message = Message(text=json.dumps({"do": "evaluate", "group": group, **request}))
-        return self._call(group, message, None)
+        return self._call(group, lambda: message, None)
 
-    def apply(self, group: int, message: Message, load: Callable[[], Mapping[str, object]]) -> list[Message]:
-        """Let partners advance a group to the next epoch; `load` returns what they load if not loaded yet."""
-        return self._call(group, message, load)
+    def apply(
+        self, group: int, make: Callable[[], Message], load: Callable[[], Mapping[str, object]]
+    ) -> list[Message]:
+        """Let partners advance a group to the next epoch; `load` returns what they load if not loaded yet.
+
+        What they are asked is made when they have loaded.
+        """
+        return self._call(group, make, load)
+
+    def described_values(self, group: int) -> dict[str, object]:
+        """Return what tells partners the values that they do not have for a change."""
+        if not self.groups[group].has_values:
+            return {}
+        # Partners of a separate job load all values first.
+        first = self.values.sent if self.options.resident else self.values.now
+        return {"values": self.values.describe(first)}
+
+    def all_values(self, group: int) -> dict[str, object]:
+        """Return what tells partners all values, if a group works on them."""
+        return {"values": self.values.describe()} if self.groups[group].has_values else {}
+
+    def take_values(self, group: int, replies: Sequence[Mapping[str, Any]]) -> None:
+        """Take over the values that partners made for a group, and their warnings."""
+        if self.groups[group].has_values and replies:
+            self.values.take(replies[0]["values"])
+            for reply in replies:
+                take_warnings(self.codec, reply["warnings"])
 
     def _call(
-        self, group: int, message: Message, load: Callable[[], Mapping[str, object]] | None
+        self, group: int, make: Callable[[], Message], load: Callable[[], Mapping[str, object]] | None
     ) -> list[Message]:
         def loading(partners: Iterable[int]) -> tuple[Message, ...]:
             if load is None:
@@ -68,10 +98,10 @@ class PartnerPool:
             return (Message(text=json.dumps(request)),)
 
         if not self.options.resident:
-            return self._run_once((*loading(range(self.partners)), message))
+            return self._run_once((*loading(range(self.partners)), make()))
         for attempt in range(1, self.options.attempts + 1):
             try:
-                return self._call_residents(group, message, loading)
+                return self._call_residents(group, make, loading)
             except LostError as lost:
                 if attempt == self.options.attempts:
                     self.release()
@@ -108,26 +138,35 @@ class PartnerPool:
         return run_job(self.options.spark, job)
 
     def _call_residents(
-        self, group: int, message: Message, loading: Callable[[Iterable[int]], tuple[Message, ...]]
+        self,
+        group: int,
+        make: Callable[[], Message],
+        loading: Callable[[Iterable[int]], tuple[Message, ...]],
     ) -> list[Message]:
         if self._resident is None:
             payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
             job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.safety)
             self._resident = ResidentJob(self.options.spark, job)
-        everybody = frozenset(range(self.partners))
-        missing = everybody - self._loaded.get(group, frozenset())
-        requests = (*(() if group in self._agreed else loading(missing)), message)
-        for request in requests:
-            replies = self._resident.call(request)
-            self._resident.confirm()
-            self._loaded[group] = everybody
-            self._agreed.add(group)
+        if group not in self._agreed:
+            missing = frozenset(range(self.partners)) - self._loaded.get(group, frozenset())
+            for request in loading(missing):
+                replies = self._ask(self._resident, group, request)
+                if self.groups[group].is_alone:
+                    self.take_values(group, [json.loads(reply.text) for reply in replies])
+        return self._ask(self._resident, group, make())
+
+    def _ask(self, resident: ResidentJob, group: int, request: Message) -> list[Message]:
+        replies = resident.call(request)
+        resident.confirm()
+        self._loaded[group] = frozenset(range(self.partners))
+        self._agreed.add(group)
         return replies
 
     def release(self) -> None:
         """Release residents; the next request starts others."""
         resident, self._resident = self._resident, None
         self._loaded, self._agreed = {}, set()
+        self.values.sent = NOTHING
         if resident is not None:
             resident.stop()
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from tidelog.engine.epoch import Action, Strategy, StratumReport
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.maintain.decide import UNTOUCHED
-from tidelog.maintain.partners.groups import DriverGroup, KeptRelation, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, KeptRelation, PartnerGroup, StratumGroup
 from tidelog.program.nodes import Program, RuleId, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 
@@ -20,6 +20,11 @@ def keep_strata(
     """
     found: list[StratumGroup] = []
     for group in groups:
+        if isinstance(group, AloneGroup):
+            group.kept = _kept_alone(group, before, changed)
+            changed |= set() if group.kept else set(group.own)
+            found.append(group)
+            continue
         if isinstance(group, PartnerGroup):
             group.kept = dict(_kept_by_partners(group, before, changed))
             found.append(group)
@@ -72,6 +77,18 @@ def _kept_by_partners(
             continue
         for name in stratum.relations:
             yield name, KeptRelation(home.files[name], home.size(name), home.work[number], home.is_wide)
+
+
+def _kept_alone(
+    group: AloneGroup, before: Sequence[StratumGroup], changed: set[str]
+) -> dict[str, KeptRelation]:
+    """Return all relations of a group that one partner keeps, or none of them."""
+    for old in before:
+        is_same = isinstance(old, AloneGroup) and _contents(old.program) == _contents(group.program)
+        if is_same and changed.isdisjoint((*group.own, *group.reads)):
+            assert isinstance(old, AloneGroup)
+            return {name: KeptRelation(old.files[name], old.size(name), 0, old.is_wide) for name in group.own}
+    return {}
 
 
 def _is_same_driver_group(old: StratumGroup, new: StratumGroup) -> bool:

@@ -6,27 +6,34 @@ all partners did it: when one is lost, the others return to what was confirmed a
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, field
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, field, replace
 from typing import Any
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
+from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
+from tidelog.maintain.partners.alone import AloneEngine
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.partners.partner_values import PartnerValues
+from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program
+from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
 
@@ -39,6 +46,31 @@ class GroupSpec:
     own: tuple[str, ...]
     known: Known
     aggregates: Mapping[str, GroupedAggregate] = field(default_factory=dict)
+    # Whether rules work on the values behind codes, and the user's functions that they call.
+    has_values: bool = False
+    functions: bytes = b""
+    dividing: Dividing = field(default_factory=dict)
+    # Whether one partner has all facts, because they are decided together.
+    is_alone: bool = False
+
+
+def copied_remark(spec: GroupSpec, written: Collection[str], large: Collection[str]) -> str:
+    """Return what to add to the reason of a placement: which relations all partners have."""
+    program = spec.program
+    connected = [spec.has_values and reason_for_values(each, program) is not None for each in program.strata]
+    relations = [each.relations for each in routes_of(program, spec.dividing, connected)]
+    read = frozenset().union(*map(earlier_relations, spec.program.strata))
+    everywhere = sorted(
+        name
+        for each in relations
+        for name, route in each.items()
+        if route.is_everywhere and name in read and name in written
+    )
+    found = f"; all of them have {', '.join(f'`{name}`' for name in everywhere)}" if everywhere else ""
+    divided = sorted({*large} - {*everywhere})
+    if divided:
+        found += f"; rules are divided by what {', '.join(f'`{name}`' for name in divided)} has"
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +137,9 @@ class _Service:
         self._wire = wire
         self._folder = Folder(payload.folder)
         self._engines: dict[int, PartnerEngine] = {}
+        self._alone: dict[int, AloneEngine] = {}
+        typed = next((group.program.types for group in payload.groups if group.has_values), {})
+        self._values = PartnerValues(typed, self._folder)
         # The group of the last request, and whether that made its engine anew, until it is confirmed.
         self._unconfirmed: tuple[int, bool] | None = None
 
@@ -112,8 +147,9 @@ class _Service:
         """Keep what the last request did."""
         if self._unconfirmed is not None:
             group, is_new = self._unconfirmed
-            if not is_new:
-                self._engines[group].commit()
+            kept = None if is_new else self._engines.get(group) or self._alone.get(group)
+            if kept is not None:
+                kept.commit()
         self._unconfirmed = None
 
     def undo(self) -> None:
@@ -122,13 +158,27 @@ class _Service:
             group, is_new = self._unconfirmed
             if is_new:
                 self._engines.pop(group, None)
-            else:
+                self._alone.pop(group, None)
+            elif group in self._engines:
                 self._engines[group].undo()
+            elif group in self._alone:
+                self._alone[group].undo()
+            if self._payload.groups[group].has_values:
+                self._values.forget()
+                for engine in self._engines.values():
+                    engine.renew_expressions()
         self._unconfirmed = None
 
     def handle(self, message: Message) -> Message:
         request = json.loads(message.text)
+        if "values" in request:
+            self._values.take(request["values"])
+        is_alone = self._payload.groups[request["group"]].is_alone
         match request["do"]:
+            case "evaluate" | "load" if is_alone:
+                return self._evaluate_alone(request)
+            case "apply" if is_alone:
+                return self._apply_alone(request, message)
             case "evaluate":
                 return self._evaluate(request)
             case "load":
@@ -145,6 +195,9 @@ class _Service:
             self._wire,
             is_wide=request["is_wide"],
             aggregates=spec.aggregates,
+            values=self._values.codec if spec.has_values else None,
+            functions=unpack_functions(spec.functions),
+            dividing=spec.dividing,
         )
         self._engines[request["group"]] = engine
         self._unconfirmed = (request["group"], True)
@@ -175,7 +228,17 @@ class _Service:
             "work": engine.work,
             "statistics": [asdict(each) for each in statistics],
         }
-        return Message(text=json.dumps(reply))
+        return Message(text=json.dumps({**reply, **self._made(request)}))
+
+    def _made(self, request: Mapping[str, Any]) -> dict[str, object]:
+        """Return the values that a request made, and the warnings about values that were met."""
+        if not self._payload.groups[request["group"]].has_values:
+            return {}
+        found: dict[str, object] = {"warnings": self._values.take_warnings()}
+        if self._wire.me == 0:
+            # All partners have the same values by now.
+            found["values"] = self._values.made(request["name"])
+        return found
 
     def _load(self, request: Mapping[str, Any]) -> Message:
         """Take over a committed state, or what other partners lost of it: they alone load it.
@@ -214,13 +277,7 @@ class _Service:
         engine = self._engines[request["group"]]
         # Undoing twice does no harm: the engine undoes by itself what fails.
         self._unconfirmed = (request["group"], False)
-        tables = {table.name: table.rows for table in message.tables}
-        changes = {}
-        for name in request["changed"]:
-            nothing = np.empty((0, engine.program.relations[name].arity), np.int64)
-            changes[name] = CodeDelta(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
-        settings = MaintenanceSettings(Strategy(request["strategy"]), request["switch"])
-        found, reports = engine.apply(changes, settings)
+        found, reports = engine.apply(*_changes_of(request, message, engine.program))
         own = self._payload.groups[request["group"]].own
         tables_back = []
         for name, change in found.items():
@@ -242,7 +299,83 @@ class _Service:
                 [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds] for r in reports
             ],
         }
-        return Message(text=json.dumps(reply), tables=tuple(tables_back))
+        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+
+    # --- facts that are decided together ----------------------------------------------------------
+
+    def _evaluate_alone(self, request: Mapping[str, Any]) -> Message:
+        """Let the first partner evaluate a group, whether it is new or its state was lost.
+
+        What is loaded are the facts that it reads: the same facts are derived again.
+        """
+        group, is_load = request["group"], request["do"] == "load"
+        spec = self._payload.groups[group]
+        reply: dict[str, Any] = {"files": {}, "sizes": {}, "statistics": [], "is_wide": False}
+        # Where only others are new, the first partner has its state.
+        is_due = not is_load or 0 in request["partners"]
+        self._unconfirmed = (group, True) if is_due else None
+        if self._wire.me == 0 and is_due:
+            functions = unpack_functions(spec.functions)
+            engine = AloneEngine(
+                spec.program, spec.own, self._values.codec, self._payload.settings, functions
+            )
+            for name, files in request["facts"].items():
+                arity = spec.program.relations[name].arity
+                contents = (self._folder.read_rows(file, arity) for file in files)
+                engine.insert(name, facts_of(contents, arity).live_rows())
+            reply["statistics"] = [asdict(each) for each in engine.evaluate()]
+            self._alone[group] = engine
+            for name in () if is_load else spec.own:
+                self._write_alone(name, engine.facts(name), request["name"], reply)
+        self._learn_values()
+        return Message(text=json.dumps({**reply, **self._made(request)}))
+
+    def _apply_alone(self, request: Mapping[str, Any], message: Message) -> Message:
+        """Let the first partner advance a group to the next epoch."""
+        group = request["group"]
+        spec = self._payload.groups[group]
+        self._unconfirmed = (group, False)
+        reply: dict[str, Any] = {"files": {}, "sizes": {}, "reports": [], "work": [], "is_wide": False}
+        tables_back = []
+        if self._wire.me == 0:
+            engine = self._alone[group]
+            result = engine.apply(*_changes_of(request, message, spec.program))
+            for name in spec.own:
+                changed = engine.changed(name, result)
+                if not len(changed.rows):
+                    continue
+                assert changed.levels is not None
+                is_deleted = changed.levels == ABSENT
+                tables_back += [
+                    Rows(f"+{name}", changed.rows[~is_deleted]),
+                    Rows(f"-{name}", changed.rows[is_deleted]),
+                ]
+                if name not in request["compact"]:
+                    self._write_alone(name, changed, request["name"], reply)
+            for name in request["compact"]:
+                self._write_alone(name, engine.facts(name), request["name"], reply)
+            reply["reports"] = [
+                [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds]
+                for r in result.strata
+            ]
+        self._learn_values()
+        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+
+    def _write_alone(self, name: str, content: Annotated, file: str, reply: dict[str, Any]) -> None:
+        is_narrow = fits_narrow(content.rows)
+        reply["is_wide"] |= not is_narrow
+        written = replace(content, rows=content.rows.astype(np.int32)) if is_narrow else content
+        reply["files"][name] = self._folder.write_rows(file_name(name, 0, file), written)
+        reply["sizes"][name] = len(content.rows)
+
+    def _learn_values(self) -> None:
+        """Let all partners have the values that the first one made."""
+        if self._wire.partners > 1:
+            self._values.codec.agree(self._wire)
+        else:
+            self._values.codec.begin()
+
+    # --- files -------------------------------------------------------------------------------------
 
     def _read(self, engine: PartnerEngine, name: str, files: Sequence[str]) -> Iterator[Annotated]:
         """Yield what this partner keeps of a relation; all partners read their shares."""
@@ -260,3 +393,15 @@ class _Service:
         relation = engine.state.relations[name]
         content = Annotated(relation.rows[numbers], relation.levels[numbers], relation.counts[numbers])
         return self._folder.write_rows(file_name(name, self._wire.me, file), content)
+
+
+def _changes_of(
+    request: Mapping[str, Any], message: Message, program: Program
+) -> tuple[dict[str, CodeDelta], MaintenanceSettings]:
+    """Return the changes of a request, and how to follow them."""
+    tables = {table.name: table.rows for table in message.tables}
+    changes = {}
+    for name in request["changed"]:
+        nothing = np.empty((0, program.relations[name].arity), np.int64)
+        changes[name] = CodeDelta(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
+    return changes, MaintenanceSettings(Strategy(request["strategy"]), request["switch"])

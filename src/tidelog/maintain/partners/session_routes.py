@@ -1,0 +1,106 @@
+"""Which partner keeps which facts of a state that is followed from epoch to epoch.
+
+A relation is kept by the columns by which its own stratum needs it, and by those by which later strata do:
+
+    path(x, z) :- path(x, y), path(y, z).
+    found(x, t) :- path(x, y), text(y, t).
+
+`path` is kept by both its columns for its own rule, and the second rule finds what it needs where `y` is
+kept. A relation is at every partner if a later rule has no variable for it, or if parts that never
+communicate read it. What aggregates read is divided like that too: derivations are sent to the owners of
+their groups.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import replace
+
+from tidelog.dataclass import dataclass
+from tidelog.engine.spark.cut import cut_rules
+from tidelog.engine.spark.outside import divide_outside
+from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
+from tidelog.program.nodes import Program, RuleId, Stratum
+from tidelog.program.walk_nodes import earlier_relations
+
+# The variables of each rule that divide all large relations it reads.
+Dividing = Mapping[RuleId, frozenset[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class CutProgram:
+    """A program whose rules were cut to divide large relations of earlier strata."""
+
+    program: Program
+    dividing: Dividing
+
+
+def cut_for(program: Program, large: Collection[str], aggregates: AbstractSet[str]) -> CutProgram:
+    """Return the program whose rules read each large relation by the variable that divides them.
+
+    `aggregates` are relations that aggregates fill; their strata stay as they are.
+    """
+    dividing: dict[RuleId, frozenset[str]] = {}
+    for number, stratum in enumerate(program.strata):
+        if earlier_relations(stratum).isdisjoint(large) or not aggregates.isdisjoint(stratum.relations):
+            continue
+        cut = cut_rules(program, number, large)
+        program = cut.program
+        dividing.update(cut.dividing)
+    return CutProgram(program, dividing)
+
+
+class _Needs:
+    """The columns by which later strata need a relation, and the relations that all partners need."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, set[int]] = defaultdict(set)
+        self.everywhere: set[str] = set()
+
+    def add(self, stratum: Stratum, routes: Routes) -> None:
+        """Add what a stratum needs of earlier ones."""
+        for name in earlier_relations(stratum):
+            if name in routes.outside:
+                self.columns[name].update(routes.outside[name].columns)
+            else:
+                self.everywhere.add(name)
+
+    def route(self, name: str, route: RelationRoute, *, has_rules: bool) -> RelationRoute:
+        """Return the route of a relation by which later strata find it, given that of its own stratum."""
+        if route.is_everywhere or name in self.everywhere:
+            return replace(route, is_everywhere=True)
+        wanted = self.columns[name]
+        # A relation without rules is owned where it is read.
+        owner = min(wanted) if wanted and not has_rules else route.owner
+        own = set(route.columns) if has_rules else set()
+        return replace(route, owner=owner, columns=tuple(sorted({owner, *own, *wanted})))
+
+
+def routes_of(
+    program: Program,
+    dividing: Dividing,
+    is_connected: Sequence[bool] = (),
+) -> tuple[Routes, ...]:
+    """Return the routes of every stratum, for a state that is kept between epochs.
+
+    Partners of a stratum that `is_connected` exchange facts even if they need not.
+    """
+    found: list[Routes] = []
+    needs = _Needs()
+    for number, stratum in reversed(tuple(enumerate(program.strata))):
+        is_cut = any(rule.id in dividing for rule in stratum.rules)
+        routes = find_routes(stratum, program, dividing if is_cut else None)
+        relations = {
+            name: needs.route(name, routes.relations[name], has_rules=bool(stratum.rules))
+            for name in stratum.relations
+        }
+        is_decomposed = (
+            routes.is_decomposed
+            and all(route.has_no_copies for route in relations.values())
+            and not any(is_connected[number : number + 1])
+        )
+        routes = replace(routes, relations=relations, is_decomposed=is_decomposed)
+        routes = divide_outside(stratum, program, routes, dividing if is_cut else None)
+        needs.add(stratum, routes)
+        found.append(routes)
+    return tuple(reversed(found))

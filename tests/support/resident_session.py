@@ -1,0 +1,34 @@
+"""A session's engine on Spark, taken from epoch to epoch by residents in threads."""
+
+from support.epochs import Maintained
+from support.programs import read, run_program
+from support.resident_threads import no_spark
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.maintain.spark import SparkMaintainedEngine
+from tidelog.values.functors import order_key
+
+
+class Resident(Maintained):
+    """A session's engine whose partners are residents in threads."""
+
+    partners = 3
+    attempts = 4
+    replicated_facts = 2_000_000
+
+    def _new_engine(self):
+        chosen = SparkOptions(
+            no_spark(self.partners), partners=self.partners, driver_facts=0, resident=True,
+            attempts=self.attempts, replicated_facts=self.replicated_facts,
+        )  # fmt: skip
+        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
+
+    def relations(self):
+        """Return all facts."""
+        return {name: read(self.engine, each, self.codec) for name, each in self.program.relations.items()}
+
+    def expected(self):
+        """Return what the reference engine derives from the input facts of now."""
+        return run_program(
+            self.program,
+            inputs={n: sorted(facts, key=order_key) for n, facts in self.inputs.items() if facts},
+        )
