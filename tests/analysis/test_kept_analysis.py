@@ -111,7 +111,7 @@ def test_what_is_of_no_use_is_made_again(request_of: AnalysisRequest, tmp_path: 
     elif what == "facts":
         (tmp_path / "wanted.facts").write_text("g\n")
     else:
-        (tmp_path / "kept" / "trees.npz").write_bytes(b"no trees")
+        (tmp_path / "kept" / "trees.image").write_bytes(b"no trees")
 
     kept, new = start_analysis(request_of, TEXTS, tmp_path / "kept"), start_analysis(request_of, TEXTS)
 

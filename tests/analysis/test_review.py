@@ -261,7 +261,7 @@ def test_a_store_that_does_not_fit_is_made_again(repository: Repository, tidelog
 
     for spoil in (
         lambda: (tmp_path / "rules.dl").write_text(RULES + "// more\n"),
-        lambda: (tmp_path / "kept/trees.npz").write_bytes(b"torn"),
+        lambda: (tmp_path / "kept/trees.image").write_bytes(b"torn"),
         lambda: (tmp_path / "kept/review.json").write_text("{"),
         (tmp_path / "kept/review.json").unlink,
     ):

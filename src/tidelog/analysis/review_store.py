@@ -14,15 +14,14 @@ from tidelog.analysis.follow import Follow
 from tidelog.analysis.kept_analysis import clear_folder
 from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.review import Reviewer, start_reviewer
-from tidelog.analysis.saved_follow import digest_of_ids
-from tidelog.analysis.saved_forest import load_forest, save_forest
+from tidelog.analysis.saved_forest import digest_of_ids, load_forest, save_forest
 from tidelog.errors import TidelogError
 from tidelog.io.staging import Staging
 from tidelog.session.open import open_session
 from tidelog.trees.git_history import GitHistory
 
 _STATE: Final = "state"
-_FOREST: Final = "trees.npz"
+_FOREST: Final = "trees.image"
 _ABOUT: Final = "review.json"
 # After so many commits the trees are written again.
 _MOST_STEPS: Final = 20
