@@ -57,7 +57,7 @@ class ReviewStore:
         forest = reviewer.follow.forest
         if len(self._steps) > _MOST_STEPS or self._first is None:
             save_forest(self.folder / _FOREST, forest)
-            reviewer.follow.db.checkpoint()
+            reviewer.follow.db.checkpoint(indexes=True)
             self._first, self._steps = commit, []
         about = {
             "fingerprint": self._fingerprint,

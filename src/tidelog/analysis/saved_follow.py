@@ -34,7 +34,7 @@ def save_follow(follow: Follow, folder: Path | str, fingerprint: str = "") -> No
     The fingerprint is for callers that ask later which analysis this is.
     """
     place = Path(folder)
-    follow.db.checkpoint()
+    follow.db.checkpoint(indexes=True)
     save_forest(place / _FOREST, follow.forest)
     about = {"epoch": follow.db.epoch, "ids": digest_of_ids(follow.forest), "fingerprint": fingerprint}
     with Staging() as staging:
