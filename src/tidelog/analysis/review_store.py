@@ -14,7 +14,7 @@ from tidelog.analysis.follow import Follow
 from tidelog.analysis.kept_analysis import clear_folder
 from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.review import Reviewer, start_reviewer
-from tidelog.analysis.saved_forest import digest_of_ids, load_forest, save_forest
+from tidelog.analysis.saved_forest import OLD_NAME, digest_of_ids, load_forest, save_forest
 from tidelog.errors import TidelogError
 from tidelog.io.staging import Staging
 from tidelog.session.open import open_session
@@ -108,7 +108,7 @@ class ReviewStore:
         return about if isinstance(about, dict) else None
 
     def _create(self, history: GitHistory, base: str) -> Reviewer:
-        clear_folder(self.folder, (_STATE, _FOREST, _ABOUT))
+        clear_folder(self.folder, (_STATE, _FOREST, _ABOUT, OLD_NAME))
         request = self._request
         reviewer = start_reviewer(
             request.program,

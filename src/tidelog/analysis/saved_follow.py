@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tidelog.analysis.follow import Follow
-from tidelog.analysis.saved_forest import digest_of_ids, load_forest, save_forest
+from tidelog.analysis.saved_forest import OLD_NAME, digest_of_ids, load_forest, save_forest
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.staging import Staging
 from tidelog.session.open import open_session
@@ -14,8 +14,8 @@ from tidelog.trees.forest import Forest
 STATE: Final = "state"
 _FOREST: Final = "trees.image"
 _ABOUT: Final = "follow.json"
-# All that there is in such a folder.
-FILES: Final = (STATE, _FOREST, _ABOUT)
+# All that there is in such a folder, or was in earlier versions.
+FILES: Final = (STATE, _FOREST, _ABOUT, OLD_NAME)
 
 
 def start_saved(program: str | Path, forest: Forest, folder: Path | str, **options: Any) -> Follow:

@@ -27,6 +27,8 @@ from tidelog.values.image import ImageWriter, MappedImage
 
 AnyArray = npt.NDArray[Any]
 
+# What files with forests were called before they were images.
+OLD_NAME: Final = "trees.npz"
 _FORM: Final = 2
 _PARTS: Final = ("types", "links", "parents", "sizes")
 _KINDS: Final = {"int": int, "float": float, "bool": bool}
