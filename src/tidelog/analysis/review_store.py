@@ -6,6 +6,7 @@ and are checked to be those that the facts are about.
 """
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -23,8 +24,9 @@ from tidelog.trees.git_history import GitHistory
 _STATE: Final = "state"
 _FOREST: Final = "trees.image"
 _ABOUT: Final = "review.json"
-# After so many commits the trees are written again.
+# After so many commits, or if following them again took the trees alone so long, all is written again.
 _MOST_STEPS: Final = 20
+_MOST_SECONDS: Final = 0.15
 
 
 class ReviewStore:
@@ -36,6 +38,7 @@ class ReviewStore:
         self._fingerprint = request.fingerprint()
         self._first: str | None = None
         self._steps: list[str] = []
+        self._seconds = 0.0
         self.was_reused = False
 
     def open(self, history: GitHistory, base: str) -> Reviewer:
@@ -55,7 +58,8 @@ class ReviewStore:
         if commit != (self._steps[-1] if self._steps else self._first):
             self._steps.append(commit)
         forest = reviewer.follow.forest
-        if len(self._steps) > _MOST_STEPS or self._first is None:
+        is_long = len(self._steps) > _MOST_STEPS or self._seconds > _MOST_SECONDS
+        if is_long or self._first is None:
             save_forest(self.folder / _FOREST, forest)
             reviewer.follow.db.checkpoint(indexes=True)
             self._first, self._steps = commit, []
@@ -79,6 +83,7 @@ class ReviewStore:
         if forest is None:
             return None
         first, steps = str(about["first"]), [str(each) for each in about.get("steps", [])]  # type: ignore[attr-defined]
+        begun = time.process_time()
         try:
             for before, after in zip([first, *steps], steps, strict=False):
                 changes = history.changes_between(before, after)
@@ -86,6 +91,7 @@ class ReviewStore:
                     path: text for path, text in changes.items() if path.startswith(self._request.below)
                 }
                 forest = forest.update(chosen).forest if chosen else forest
+            self._seconds = time.process_time() - begun
             if digest_of_ids(forest) != about.get("ids"):
                 return None
             options = replace(self._request.options, facts=None, store=self.folder / _STATE)
