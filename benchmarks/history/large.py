@@ -79,7 +79,7 @@ def _reopen(options: argparse.Namespace) -> Iterator[str]:
     gc.collect()
     gc.freeze()
     lines = _lines(follow.forest)
-    yield f"memory after reopening: {_resident() / lines / 1024:.2f} KiB a line, {_resident() >> 20:,} MiB"
+    yield f"memory after reopening: {_memory(lines)}"
     chance, paths = random.Random(3), sorted(follow.forest.files)  # noqa: S311 - not for secrets
     seconds: list[float] = []
     while len(seconds) < options.edits + _WARM:
@@ -94,7 +94,7 @@ def _reopen(options: argparse.Namespace) -> Iterator[str]:
         f"{options.edits} edits, CPU ms: median {1000 * counted[len(counted) // 2]:.1f},"
         f" 99 % {1000 * counted[len(counted) * 99 // 100]:.1f}; the first {_WARM} together {first:.1f} s"
     )
-    yield f"memory after edits: {_resident() / lines / 1024:.2f} KiB a line, {_resident() >> 20:,} MiB"
+    yield f"memory after edits: {_memory(lines)}"
     follow.close()
     shutil.rmtree(copy, ignore_errors=True)
 
@@ -115,10 +115,21 @@ def _cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def _resident() -> int:
+def _memory(lines: int) -> str:
+    """Return the resident memory in words, and how much of it the process has written or allocated.
+
+    The rest are pages of files, such as the image of the analysis, which the system can drop at any time.
+    """
     import psutil  # noqa: PLC0415 - only here
 
-    return int(psutil.Process().memory_info().rss)
+    resident = int(psutil.Process().memory_info().rss)
+    told = f"{resident / lines / 1024:.2f} KiB a line, {resident >> 20:,} MiB"
+    try:
+        rollup = Path("/proc/self/smaps_rollup").read_text()
+    except OSError:
+        return told
+    own = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Anonymous:"))
+    return f"{told}; without pages of files {own / lines:.2f} KiB a line, {own >> 10:,} MiB"
 
 
 def _lines(forest: "Forest") -> int:

@@ -102,7 +102,7 @@ def test_edits_after_the_start_are_not_written(request_of: AnalysisRequest, tmp_
     other.close()
 
 
-@pytest.mark.parametrize("what", ["program", "facts", "folder"])
+@pytest.mark.parametrize("what", ["program", "facts", "folder", "trees of an earlier version"])
 def test_what_is_of_no_use_is_made_again(request_of: AnalysisRequest, tmp_path: Path, what: str) -> None:
     """Another program, other facts or a damaged folder start a new analysis."""
     start_analysis(request_of, TEXTS, tmp_path / "kept").follow.close()
@@ -110,8 +110,10 @@ def test_what_is_of_no_use_is_made_again(request_of: AnalysisRequest, tmp_path: 
         request_of.program.write_text(PROGRAM.replace("!called(n)", "wanted(n)"))
     elif what == "facts":
         (tmp_path / "wanted.facts").write_text("g\n")
+    elif what == "folder":
+        (tmp_path / "kept" / "trees.image").write_bytes(b"no trees")
     else:
-        (tmp_path / "kept" / "trees.npz").write_bytes(b"no trees")
+        (tmp_path / "kept" / "trees.image").rename(tmp_path / "kept" / "trees.npz")
 
     kept, new = start_analysis(request_of, TEXTS, tmp_path / "kept"), start_analysis(request_of, TEXTS)
 

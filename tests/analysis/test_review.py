@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from support.command_line import Command, make_command
+from tidelog.analysis import review_store
 from tidelog.analysis.follow import Follow
 from tidelog.analysis.review import ReviewOptions, start_reviewer
 from tidelog.analysis.saved_forest import load_forest, save_forest
@@ -224,8 +225,21 @@ def test_each_commit_against_its_parent(repository: Repository, tidelog: Command
 # --- with a store ------------------------------------------------------------------------------------
 
 
-def test_a_store_gives_the_same_reviews(repository: Repository, tidelog: Command):
-    """Whatever commits were reviewed before, forwards or backwards, a review with a store is that without."""
+@pytest.mark.parametrize("is_slow", [False, True])
+def test_a_store_gives_the_same_reviews(
+    repository: Repository,
+    tidelog: Command,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_slow: bool,
+):
+    """Whatever commits were reviewed before, forwards or backwards, a review with a store is that without.
+
+    Where following the commits since the last checkpoint again is slow, there is a new checkpoint.
+    """
+    if is_slow:
+        monkeypatch.setattr(review_store, "_MOST_SECONDS", -1.0)
     chance = random.Random(7)  # noqa: S311 - not for secrets
     commits = [repository.git("rev-parse", "HEAD")]
     for number in range(6):
@@ -242,6 +256,8 @@ def test_a_store_gives_the_same_reviews(repository: Repository, tidelog: Command
         fresh = tidelog("review", "rules.dl", revisions, "--git", "repo", "--format", "json")
         assert _essence(kept[1]) == _essence(fresh[1])
         assert kept[0] == fresh[0]
+    steps = json.loads((tmp_path / "kept/review.json").read_text())["steps"]
+    assert bool(steps) != is_slow
 
 
 def _essence(text: str) -> object:
@@ -261,7 +277,7 @@ def test_a_store_that_does_not_fit_is_made_again(repository: Repository, tidelog
 
     for spoil in (
         lambda: (tmp_path / "rules.dl").write_text(RULES + "// more\n"),
-        lambda: (tmp_path / "kept/trees.npz").write_bytes(b"torn"),
+        lambda: (tmp_path / "kept/trees.image").write_bytes(b"torn"),
         lambda: (tmp_path / "kept/review.json").write_text("{"),
         (tmp_path / "kept/review.json").unlink,
     ):

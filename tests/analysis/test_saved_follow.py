@@ -68,7 +68,7 @@ def test_trees_that_were_not_saved_are_found_out(tmp_path: Path) -> None:
         reopen_follow(tmp_path / "saved")
 
 
-@pytest.mark.parametrize("damage", ["trees.npz", "follow.json", "ids"])
+@pytest.mark.parametrize("damage", ["trees.image", "follow.json", "ids"])
 def test_a_folder_that_is_not_whole_is_refused(damage: str, tmp_path: Path) -> None:
     """A folder without trees, without what is known of them, or with others, is a diagnostic."""
     start_saved(PROGRAM, Forest.of("python").update(TEXTS).forest, tmp_path / "saved").close()

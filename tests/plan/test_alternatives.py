@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tidelog
-from support.epochs import follow
+from support.epochs import Maintained, follow
 from support.programs import build, run
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.local import choose, marked, stratum, workers
@@ -16,6 +16,7 @@ from tidelog.maintain.small.epoch import SmallEpochs
 from tidelog.plan import alternatives, plan_stratum
 from tidelog.plan.operators import Choose, all_operators
 from tidelog.plan.statistics import KnownSizes
+from tidelog.storage.direct import has_row
 from tidelog.storage.join import select_rows
 
 HEADER = """
@@ -250,3 +251,42 @@ def test_a_binding_that_one_alternative_has_nothing_for_ends_there(monkeypatch):
     assert len(found["p"]) == 400
     assert sent
     assert sum(sent) == 0
+
+
+def test_choices_read_direct_indexes(monkeypatch):
+    """In an epoch, where a key has one fact, a choice needs no postings, and derivations are the same."""
+    run_epochs = Maintained(
+        build("""
+            .decl up(x: number, y: number)
+            .input up
+            .decl of(y: number, z: number)
+            .input of
+            .decl on(x: number, z: number)
+            .input on
+            .decl named(x: number, s: symbol)
+            named(x, cat("n", to_string(z))) :- up(x, y), of(y, z), on(x, z).
+        """)
+    )
+    looked_up = []
+    monkeypatch.setattr(choose, "has_row", lambda *x: (looked_up.append(len(x[0])), has_row(*x)))
+    nodes = range(200)
+    run_epochs.start(
+        {
+            "up": [(x, x // 2) for x in nodes],
+            "of": [(x, x % 7) for x in nodes],
+            "on": [(x, (x // 2) % 7 if x % 3 else 8) for x in nodes],
+        }
+    )
+
+    for deleted in ([(x, x // 2) for x in nodes if x % 2], [(x, x // 2) for x in nodes if x % 4 == 0]):
+        run_epochs.change({"up": [(x + 1000, y) for x, y in deleted]}, {"up": deleted})
+        run_epochs.check()
+        run_epochs.change({"up": deleted}, {"of": [(3, 3)]})
+        run_epochs.check()
+        run_epochs.change({"of": [(3, 3)]}, {"up": [(x + 1000, y) for x, y in deleted]})
+        run_epochs.check()
+
+    relations = run_epochs.engine.relations
+    assert looked_up
+    assert all((0,) in relations[name].direct for name in ("up", "of", "on"))
+    assert not any((0,) in relations[name].indexes for name in ("up", "of", "on"))

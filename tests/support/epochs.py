@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -31,6 +32,7 @@ from tidelog.program.nodes import Program, Relation
 from tidelog.storage.annotations import ABSENT
 from tidelog.values import Codec, Fact
 from tidelog.values.functors import canonical_value, order_key
+from tidelog.values.image import ImageWriter, MappedImage
 
 # Far above what a random program needs: reaching it would mean that a fixpoint is not finite.
 LIMIT = Settings(jobs=1, iteration_limit=500)
@@ -119,6 +121,20 @@ class Maintained:
         other.codec = self.codec
         other._new_engine()
         other.engine.import_state(self.engine.export_state())
+        other.inputs = {name: set(facts) for name, facts in self.inputs.items()}
+        return other
+
+    def mapped(self, path: Path) -> "Maintained":
+        """Return another engine that took over an image of the state, written to this file."""
+        other = type(self)(self.program, self.functions, self.settings)
+        other.codec = self.codec
+        other._new_engine()
+        self.engine.prepare_epochs()
+        with ImageWriter(path) as image:
+            image.finish(self.engine.write_image(image.add))
+        found = MappedImage.open(path)
+        assert found is not None, "an image that was just written"
+        assert other.engine.import_image(self.engine.export_state(), found.about, found.array)
         other.inputs = {name: set(facts) for name, facts in self.inputs.items()}
         return other
 

@@ -6,6 +6,7 @@ and are checked to be those that the facts are about.
 """
 
 import json
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -14,18 +15,18 @@ from tidelog.analysis.follow import Follow
 from tidelog.analysis.kept_analysis import clear_folder
 from tidelog.analysis.request import AnalysisRequest
 from tidelog.analysis.review import Reviewer, start_reviewer
-from tidelog.analysis.saved_follow import digest_of_ids
-from tidelog.analysis.saved_forest import load_forest, save_forest
+from tidelog.analysis.saved_forest import OLD_NAME, digest_of_ids, load_forest, save_forest
 from tidelog.errors import TidelogError
 from tidelog.io.staging import Staging
 from tidelog.session.open import open_session
 from tidelog.trees.git_history import GitHistory
 
 _STATE: Final = "state"
-_FOREST: Final = "trees.npz"
+_FOREST: Final = "trees.image"
 _ABOUT: Final = "review.json"
-# After so many commits the trees are written again.
+# After so many commits, or if following them again took the trees alone so long, all is written again.
 _MOST_STEPS: Final = 20
+_MOST_SECONDS: Final = 0.15
 
 
 class ReviewStore:
@@ -37,6 +38,7 @@ class ReviewStore:
         self._fingerprint = request.fingerprint()
         self._first: str | None = None
         self._steps: list[str] = []
+        self._seconds = 0.0
         self.was_reused = False
 
     def open(self, history: GitHistory, base: str) -> Reviewer:
@@ -56,9 +58,10 @@ class ReviewStore:
         if commit != (self._steps[-1] if self._steps else self._first):
             self._steps.append(commit)
         forest = reviewer.follow.forest
-        if len(self._steps) > _MOST_STEPS or self._first is None:
+        is_long = len(self._steps) > _MOST_STEPS or self._seconds > _MOST_SECONDS
+        if is_long or self._first is None:
             save_forest(self.folder / _FOREST, forest)
-            reviewer.follow.db.checkpoint()
+            reviewer.follow.db.checkpoint(indexes=True)
             self._first, self._steps = commit, []
         about = {
             "fingerprint": self._fingerprint,
@@ -80,6 +83,7 @@ class ReviewStore:
         if forest is None:
             return None
         first, steps = str(about["first"]), [str(each) for each in about.get("steps", [])]  # type: ignore[attr-defined]
+        begun = time.process_time()
         try:
             for before, after in zip([first, *steps], steps, strict=False):
                 changes = history.changes_between(before, after)
@@ -87,6 +91,7 @@ class ReviewStore:
                     path: text for path, text in changes.items() if path.startswith(self._request.below)
                 }
                 forest = forest.update(chosen).forest if chosen else forest
+            self._seconds = time.process_time() - begun
             if digest_of_ids(forest) != about.get("ids"):
                 return None
             options = replace(self._request.options, facts=None, store=self.folder / _STATE)
@@ -109,7 +114,7 @@ class ReviewStore:
         return about if isinstance(about, dict) else None
 
     def _create(self, history: GitHistory, base: str) -> Reviewer:
-        clear_folder(self.folder, (_STATE, _FOREST, _ABOUT))
+        clear_folder(self.folder, (_STATE, _FOREST, _ABOUT, OLD_NAME))
         request = self._request
         reviewer = start_reviewer(
             request.program,

@@ -1,22 +1,21 @@
 """An analysis in a folder, the facts in a store and the trees in a file, to go on without reading again."""
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any, Final
 
 from tidelog.analysis.follow import Follow
-from tidelog.analysis.saved_forest import load_forest, save_forest
+from tidelog.analysis.saved_forest import OLD_NAME, digest_of_ids, load_forest, save_forest
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.staging import Staging
 from tidelog.session.open import open_session
 from tidelog.trees.forest import Forest
 
 STATE: Final = "state"
-_FOREST: Final = "trees.npz"
+_FOREST: Final = "trees.image"
 _ABOUT: Final = "follow.json"
-# All that there is in such a folder.
-FILES: Final = (STATE, _FOREST, _ABOUT)
+# All that there is in such a folder, or was in earlier versions.
+FILES: Final = (STATE, _FOREST, _ABOUT, OLD_NAME)
 
 
 def start_saved(program: str | Path, forest: Forest, folder: Path | str, **options: Any) -> Follow:
@@ -35,7 +34,7 @@ def save_follow(follow: Follow, folder: Path | str, fingerprint: str = "") -> No
     The fingerprint is for callers that ask later which analysis this is.
     """
     place = Path(folder)
-    follow.db.checkpoint()
+    follow.db.checkpoint(indexes=True)
     save_forest(place / _FOREST, follow.forest)
     about = {"epoch": follow.db.epoch, "ids": digest_of_ids(follow.forest), "fingerprint": fingerprint}
     with Staging() as staging:
@@ -69,15 +68,6 @@ def read_about(folder: Path) -> dict[str, object] | None:
     except (OSError, ValueError):
         return None
     return about if isinstance(about, dict) else None
-
-
-def digest_of_ids(forest: Forest) -> str:
-    """Return what tells the ids of two forests apart."""
-    digest = hashlib.sha256(str(forest.next_id).encode())
-    for path in sorted(forest.files):
-        digest.update(path.encode(errors="surrogatepass"))
-        digest.update(forest.files[path].ids.tobytes())
-    return digest.hexdigest()
 
 
 def _refused(code: str, folder: Path, why: str) -> Diagnostic:

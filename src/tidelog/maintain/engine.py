@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import partial
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +61,9 @@ from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
+from tidelog.storage.relation_image import read_relation, write_relation
 from tidelog.values.codec import Codec
+from tidelog.values.image import Add, ArrayOf
 
 _LEVELS_PER_MEMORY_CHECK = 64
 
@@ -458,13 +462,58 @@ class LocalMaintainedEngine(LocalEngine):
             elif is_fact.any():
                 columns = [column[is_fact] for column in exported.columns]
                 self._state.load(name, columns, exported.levels[is_fact], exported.counts[is_fact])
+        self._continue(state, self._program.relations.keys() - self._user_program.relations.keys())
+
+    def _continue(self, state: EngineState, missing: AbstractSet[str]) -> None:
+        """Follow changes from a loaded state on, once the relations that are missing were evaluated."""
         with self._run_context() as context:
             for number, stratum in enumerate(self._program.strata):
-                if stratum.relations[0] not in self._user_program.relations:
+                if stratum.relations[0] in missing:
                     self._run_stratum(number, stratum, context, SilentObserver())
         self.groups.commit()
         work = state.stratum_work or (0,) * len(self._program.strata)
         self._start_maintenance([Learned(each) for each in work])
+
+    # --- images -----------------------------------------------------------------------------------
+
+    def prepare_epochs(self) -> None:
+        """Build what epochs need ahead of the first one, so that an image has it."""
+        self._maintainer.lay_out()
+
+    def write_image(self, add: Add) -> dict[str, object]:
+        """Add all relations to an image, with tables and indexes; return what `import_image` needs.
+
+        The groups of aggregates are not in it, nor the relations that are made of them.
+        """
+        grouped = self._grouped()
+        kept = {name: x for name, x in self._state.relations.items() if name not in grouped}
+        return {
+            "is_wide": self._state.is_wide,
+            "relations": {name: write_relation(relation, add) for name, relation in kept.items()},
+            "small": self._maintainer.small.write_image(add),
+        }
+
+    def _grouped(self) -> frozenset[str]:
+        """Return the relations that are made of groups."""
+        strata = (each for each in self._program.strata if each.relations[0] in self.groups.aggregates)
+        return frozenset(name for stratum in strata for name in stratum.relations)
+
+    def import_image(self, state: EngineState, about: Mapping[str, Any], array_of: ArrayOf) -> bool:
+        """Load an image in place of an exported state of the same epoch; return False if it is of no use."""
+        grouped = self._grouped()
+        if about["relations"].keys() != self._state.relations.keys() - grouped:
+            return False
+        self.numbering.take(state.numbers)
+        for name in self.inputs.apart.keys() & state.relations.keys():
+            self.inputs.imported(name, state.relations[name])
+        if about["is_wide"]:
+            self._state.widen()
+        for name, each in about["relations"].items():
+            read_relation(self._state.relations[name], each, array_of)
+            self._state.show_all(name)
+        self._continue(state, grouped)
+        self._maintainer.read_image(about["small"], array_of)
+        return True
 
 
 def _codes_of(changes: Mapping[str, RelationChange]) -> list[Codes]:

@@ -8,7 +8,7 @@ every stratum reaches the new epoch or the whole epoch is undone.
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,6 +35,7 @@ from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
 from tidelog.maintain.strategies.counting import IterationCounts
 from tidelog.maintain.trace import WORTH_A_TRACE
 from tidelog.program.nodes import Program
+from tidelog.values.image import ArrayOf
 
 if TYPE_CHECKING:
     from tidelog.maintain.engine import LocalMaintainedEngine
@@ -140,6 +141,17 @@ class Maintainer:
     def work(self) -> tuple[int, ...]:
         """Return how many derivations it takes to evaluate each stratum from scratch."""
         return tuple(learned.recompute_work for learned in self.learned)
+
+    def lay_out(self) -> None:
+        """Build the tables and indexes that small epochs need, ahead of the first one."""
+        for number in np.flatnonzero(self._is_plain).tolist():
+            if self.small.lay_out(number):
+                self.learned[number].is_indexed = True
+
+    def read_image(self, about: Mapping[str, Any], array_of: ArrayOf) -> None:
+        """Lay strata out as an image of `small` has them."""
+        for number in self.small.read_image(about, array_of):
+            self.learned[number].is_indexed = True
 
     def keep_counts(self, counted: Mapping[str, Mapping[str, IterationCounts]]) -> None:
         """Keep the dense states that evaluation has counted, by the first relation of their strata."""

@@ -230,17 +230,23 @@ class Epochs:
         self.history.note_text(self._epoch + 1, after.text)
         return self._advance(result, seconds, net, rule_delta(before.text, after.text))
 
-    def save(self) -> None:
-        """Write the present state to the store."""
+    def save(self, *, with_indexes: bool = False) -> None:
+        """Write the present state to the store, and if asked for, as it is in memory, too."""
         if self._store is not None:
+            engine = self._handle.engine
+            # Only engines that keep their state in arrays of this process have an image.
+            write_image = getattr(engine, "write_image", None) if with_indexes else None
+            if write_image is not None:
+                # This may give codes to constants, which the snapshot must know.
+                engine.prepare_epochs()  # type: ignore[attr-defined]  # an engine with images has it
             self._store.inputs = tuple(self._prepared.inputs)
             kind = self._handle.kind
             program = kind.passes(self.program)
             keeps = self._store.keep_epochs is not None
             kept = kept_epochs(self.history, self._store.kept_until) if keeps else None
-            self._store.snapshot(
-                self._handle.engine.export_state(), program, fingerprint(program, kind), kept
-            )
+            self._store.snapshot(engine.export_state(), program, fingerprint(program, kind), kept)
+            if write_image is not None:
+                self._store.write_image(write_image)
 
     @property
     def has_store(self) -> bool:

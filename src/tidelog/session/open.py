@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol, cast, overload
 
+from tidelog.engine.epoch import MaintainedEngine
 from tidelog.engine.recorder import SessionRecorder
 from tidelog.errors import Diagnostic, Severity, TidelogError
 from tidelog.explain.proofs.provenance import HEIGHT
@@ -24,6 +25,7 @@ from tidelog.source import Source
 from tidelog.store import Store
 from tidelog.store.log import LoggedEpoch
 from tidelog.store.mistakes import damaged
+from tidelog.store.store import Loaded
 from tidelog.syntax.find_source import find_source
 from tidelog.values import Codec
 from tidelog.values.memory import give_back_unused
@@ -175,13 +177,15 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
         engine = kind.maintain(program, codec, request.options.settings, prepared.functions)
         kind.profile(engine, recorder)
         if loaded.fingerprint == fingerprint(program, kind):
-            engine.import_state(loaded.state)
+            if not _import_image(engine, loaded):
+                engine.import_state(loaded.state)
         else:
             engine.numbering.take(loaded.state.numbers)
             for name, relation in loaded.state.relations.items():
                 if relation.is_input.any():
                     engine.insert(name, [column[relation.is_input] for column in relation.columns])
             engine.evaluate(recorder)
+        store.release_files()
         give_back_unused()
     handle = EngineHandle(kind, codec, engine, request.options.settings, recorder.observer)
     if request.options.keep_epochs is not None:
@@ -198,6 +202,14 @@ def _replay(request: Request, store: Store, recorder: SessionRecorder) -> Sessio
     # Rules that are added later may include files.
     prepared = replace(prepared, request=request.changed(facts=None))
     return Session(Epochs(prepared, handle, store, store.epoch, history), recorder)
+
+
+def _import_image(engine: MaintainedEngine, loaded: Loaded) -> bool:
+    """Let an engine have the state as it was in memory; say whether there is such an image that it takes."""
+    take = getattr(engine, "import_image", None)
+    if loaded.image is None or take is None:
+        return False
+    return bool(take(loaded.state, loaded.image.about["engine"], loaded.image.array))
 
 
 def _check_inputs(epoch: LoggedEpoch, prepared: Prepared, handle: EngineHandle, path: Path) -> None:

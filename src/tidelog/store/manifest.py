@@ -57,6 +57,16 @@ class StoreManifest:
         return (*self.relations.values(), *self.symbols, *self.records, *self.past)
 
     @property
+    def image(self) -> str:
+        """Return the name of the file that may have the same state as it is in memory."""
+        return f"image.{self.generation}"
+
+    @property
+    def content(self) -> str:
+        """Return what tells the states of two manifests apart."""
+        return digest(repr((self.fingerprint, self.epoch, [x.checksum for x in self.files])).encode()).hex()
+
+    @property
     def size_bytes(self) -> int:
         """Return the size of all files but the log."""
         return sum(file.size_bytes for file in self.files)

@@ -1,8 +1,9 @@
 """A whole state as files, and back."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -72,11 +73,12 @@ def write_snapshot(  # noqa: PLR0913, PLR0917 - a snapshot has no fewer parts
 
 
 def read_dictionaries(
-    folder: Path, manifest: StoreManifest, handles: Mapping[str, int], codec: Codec
+    folder: Path, manifest: StoreManifest, handles: Mapping[str, int], codec: Codec, *, with_symbols: bool
 ) -> None:
-    """Give the codec the texts and records of a snapshot, with their codes."""
-    assert KnownCodes.by(codec) == KnownCodes(), "a codec that knows other texts already"
-    for file in manifest.symbols:
+    """Give the codec the texts and records of a snapshot, with their codes; if asked for, records alone."""
+    expected = sum(piece.count for piece in manifest.symbols) if not with_symbols else 0
+    assert KnownCodes.by(codec) == KnownCodes(expected), "a codec that knows other texts already"
+    for file in manifest.symbols if with_symbols else ():
         data = read_checked(folder / file.file, handles[file.file], file)
         codec.symbols.encode_arrow(relation_file.read_symbols(data))
     for file in manifest.records:
@@ -84,31 +86,42 @@ def read_dictionaries(
         codec.records.append(*relation_file.read_records(data))
 
 
-def read_state(folder: Path, manifest: StoreManifest, handles: Mapping[str, int]) -> EngineState:
-    """Return the state of a snapshot."""
-    contents: dict[str, pa.Buffer] = {}
+def read_state(
+    folder: Path, manifest: StoreManifest, handles: Mapping[str, int], *, is_lazy: bool = False
+) -> EngineState:
+    """Return the state of a snapshot; a lazy one reads the file of a relation when it is asked for."""
+
+    def read(file: StoredFile) -> "pa.Buffer":
+        return read_checked(folder / file.file, handles[file.file], file)
+
+    contents: dict[str, Callable[[], pa.Buffer]] = {}
     numbers: dict[str, RuleNumbers] = {}
     for name, file in manifest.relations.items():
-        data = read_checked(folder / file.file, handles[file.file], file)
         if name.startswith(NUMBERS):
-            numbers[name.removeprefix(NUMBERS)] = _as_numbers(relation_file.read_relation(data))
+            numbers[name.removeprefix(NUMBERS)] = _as_numbers(relation_file.read_relation(read(file)))
+        elif is_lazy:
+            contents[name] = partial(read, file)
         else:
-            contents[name] = data
+            contents[name] = partial(_same, read(file))
     return EngineState(_StoredRelations(contents), manifest.stratum_work, numbers)
 
 
+def _same(data: "pa.Buffer") -> "pa.Buffer":
+    return data
+
+
 class _StoredRelations(Mapping[str, RelationState]):
-    """The relations of a snapshot by name, from the contents of files that were checked.
+    """The relations of a snapshot by name, from the contents of their files.
 
     A relation is decoded whenever it is asked for, so that an engine that takes one after another never has
     all of them twice in memory.
     """
 
-    def __init__(self, contents: "Mapping[str, pa.Buffer]") -> None:
+    def __init__(self, contents: "Mapping[str, Callable[[], pa.Buffer]]") -> None:
         self._contents = contents
 
     def __getitem__(self, name: str) -> RelationState:
-        return relation_file.read_relation(self._contents[name])
+        return relation_file.read_relation(self._contents[name]())
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._contents)
@@ -148,7 +161,9 @@ def read_checked(path: Path, handle: int, file: StoredFile) -> "pa.Buffer":
 
 def delete_unnamed(folder: Path, manifest: StoreManifest | None) -> None:
     """Delete the files of other snapshots; a file that cannot be deleted only takes room."""
-    kept = {manifest.log, *(file.file for file in manifest.files)} if manifest is not None else set()
+    kept: set[str] = set()
+    if manifest is not None:
+        kept = {manifest.log, manifest.image, *(file.file for file in manifest.files)}
     for path in _own_files(folder):
         if path.relative_to(folder).as_posix() not in kept:
             with suppress(OSError):
@@ -161,6 +176,7 @@ def _own_files(folder: Path) -> Iterator[Path]:
         "symbols.*.parquet",
         "records.*.parquet",
         "past.*",
+        "image.*",
         "*.new",
         f"{_RELATIONS}/*.parquet",
     ):

@@ -2,13 +2,14 @@
 
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import EngineState, RelationChange
+from tidelog.engine.local.by_row.tables_image import layout_stamp
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Program
 from tidelog.source import Source
@@ -29,7 +30,9 @@ from tidelog.store.snapshot import (
     write_past,
     write_snapshot,
 )
+from tidelog.store.sync import sync_folder
 from tidelog.values import Codec
+from tidelog.values.image import Add, ImageWriter, MappedImage
 
 _LOCK: Final = "lock"
 # A log is replaced by a snapshot when replaying it takes longer than a second and than reading and
@@ -45,13 +48,15 @@ _TRIES: Final = 20
 class Loaded:
     """What `load` gives: a state, and the epochs that lead from it to the last committed one.
 
-    `fingerprint` is the one that was given with the state. `past` are epochs before it.
+    `fingerprint` is the one that was given with the state. `past` are epochs before it. `image` has the state
+    as it was in memory, if that was written too.
     """
 
     state: EngineState
     fingerprint: str
     epochs: tuple[LoggedEpoch, ...]
     past: tuple[KeptEpochs, ...] = ()
+    image: MappedImage | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,15 +185,25 @@ class Store:
         assert self._manifest is not None, "a store without a snapshot"
         assert self._content is not None
         assert self._codec is None, "a store that was loaded already"
-        read_dictionaries(self.path, self._manifest, self._handles, codec)
+        image = self._image()
+        if image is not None:
+            codec.symbols.read_image(image.about["texts"], image.array)
+        read_dictionaries(self.path, self._manifest, self._handles, codec, with_symbols=image is None)
         for epoch in self._content.epochs:
             epoch.change.growth.add_to(codec)
             epoch.commit.growth.add_to(codec)
         self._codec, self._known = codec, KnownCodes.by(codec)
-        state = read_state(self.path, self._manifest, self._handles)
+        state = read_state(self.path, self._manifest, self._handles, is_lazy=image is not None)
         past = read_past(self.path, self._manifest, self._handles)
-        self._close_handles()
-        return Loaded(state, self._manifest.fingerprint, self._content.epochs, past)
+        if image is None:
+            self.release_files()
+        return Loaded(state, self._manifest.fingerprint, self._content.epochs, past, image)
+
+    def release_files(self) -> None:
+        """Close the files of the snapshot; what of a state was not read until now can no longer be."""
+        for handle in self._handles.values():
+            os.close(handle)
+        self._handles.clear()
 
     @property
     def is_read_only(self) -> bool:
@@ -307,6 +322,41 @@ class Store:
                 raise mistakes.unwritable(self.path, cause) from cause
             raise
 
+    def write_image(self, write: Callable[[Add], dict[str, object]]) -> None:
+        """Write the state of the last snapshot as it is in memory, so that `load` maps it.
+
+        `write` adds arrays and says what they are. Without an image a store is as good, but slower to open.
+        """
+        assert self._manifest is not None, "an image is of a snapshot"
+        assert self._codec is not None, "a store that was not loaded"
+        path = self.path / self._manifest.image
+        beside = path.with_name(f"{path.name}.new")
+        try:
+            with ImageWriter(beside) as image:
+                image.finish(
+                    {
+                        "content": self._manifest.content,
+                        "layout": layout_stamp(),
+                        "texts": self._codec.symbols.write_image(image.add),
+                        "engine": write(image.add),
+                    }
+                )
+            beside.replace(path)
+            sync_folder(self.path)
+        except OSError as cause:
+            with suppress(OSError):
+                beside.unlink()
+            raise mistakes.unwritable(self.path, cause) from cause
+
+    def _image(self) -> MappedImage | None:
+        """Return the image of the snapshot, if there is one that this version can map."""
+        assert self._manifest is not None, "an image is of a snapshot"
+        image = MappedImage.open(self.path / self._manifest.image)
+        if image is None or image.about.get("content") != self._manifest.content:
+            return None
+        known = image.about["texts"]["count"] == sum(piece.count for piece in self._manifest.symbols)
+        return image if known and image.about["layout"] == layout_stamp() else None
+
     def _switch(self, manifest: StoreManifest, log: Log, begun: float) -> None:
         self._close_log()
         self._manifest, self._log = manifest, log
@@ -354,7 +404,7 @@ class Store:
         """Release all files and the lock; an epoch that was begun did not happen."""
         self.roll_back()
         self._close_log()
-        self._close_handles()
+        self.release_files()
         if self._lock is not None:
             self._lock.release()
             self._lock = None
@@ -379,7 +429,7 @@ class Store:
                     self._handles[file.file] = os.open(self.path / file.file, os.O_RDONLY)
                 content = self._read_log(manifest)
             except (OSError, TidelogError) as cause:
-                self._close_handles()
+                self.release_files()
                 is_hopeless = not left or not self.is_read_only
                 if isinstance(cause, OSError) and (is_hopeless or manifest == read_manifest(self.path)):
                     raise _unopened(cause) from cause
@@ -422,11 +472,6 @@ class Store:
             self._log.close()
             self._log = None
 
-    def _close_handles(self) -> None:
-        for handle in self._handles.values():
-            os.close(handle)
-        self._handles.clear()
-
 
 def _unopened(cause: OSError) -> TidelogError:
     file = Path(str(cause.filename))
@@ -439,6 +484,6 @@ def _is_free(path: Path) -> bool:
     """Say whether a folder holds nothing but what an interrupted `create` left there."""
     return path.is_dir() and all(
         each.name in {_LOCK, "relations", f"{NAME}.new"}
-        or each.name.split(".")[0] in {"log", "symbols", "records", "past"}
+        or each.name.split(".")[0] in {"log", "symbols", "records", "past", "image"}
         for each in path.iterdir()
     )

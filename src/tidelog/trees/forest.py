@@ -1,6 +1,6 @@
 """The files of a code base as one tree, brought up to date file by file."""
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import field, replace
 from itertools import repeat
 from pathlib import Path
@@ -15,6 +15,7 @@ from tidelog.trees.edits import EditScript
 from tidelog.trees.facts import tree_facts
 from tidelog.trees.file_type import FILE
 from tidelog.trees.languages import Language, find_language
+from tidelog.trees.lazy_trees import LazyTrees
 from tidelog.trees.nodes import NONE, Int64s, Nodes, join_nodes
 from tidelog.trees.parallel_read import pays, read_trees
 from tidelog.trees.places import NodePlaces
@@ -93,14 +94,24 @@ class Forest:
         olds = [self.files[path] for path in dict.fromkeys([*read, *deleted]) if path in self.files]
         before = self._joined(olds)
         step = before.update(_concatenate(list(read.values()), self.language))
-        files = {path: tree for path, tree in self.files.items() if path not in deleted}
+        new: dict[str, Tree] = {}
         first = 0
         for path, tree in read.items():
             ids = step.tree.ids[first : first + len(tree)]
-            files[path] = replace(tree, ids=ids, next_id=step.tree.next_id)
+            new[path] = replace(tree, ids=ids, next_id=step.tree.next_id)
             first += len(tree)
-        forest = Forest(self.language, files, step.tree.next_id, self.last_seen)
+        forest = Forest(self.language, self._changed(deleted, new), step.tree.next_id, self.last_seen)
         return ForestStep(step.script, forest, tuple(mistakes))
+
+    def _changed(self, deleted: Collection[str], read: Mapping[str, Tree]) -> Mapping[str, Tree]:
+        """Return the files without some, and with others in their places or behind all."""
+        if isinstance(self.files, LazyTrees):
+            return self.files.changed(deleted, read)
+        return {**{path: tree for path, tree in self.files.items() if path not in deleted}, **read}
+
+    def _near(self, node: int) -> Iterable[tuple[str, Tree]]:
+        """Return the files that may have a node."""
+        return self.files.near(node) if isinstance(self.files, LazyTrees) else self.files.items()
 
     def _begin(
         self, changes: Mapping[str, str | None], jobs: int | None
@@ -126,8 +137,9 @@ class Forest:
         It only tells what need not be parsed again.
         """
         name = path.rsplit("/", 1)[-1]
-        for other, tree in self.files.items():
-            if tree.places is not None and other.rsplit("/", 1)[-1] == name:
+        for other in self.files:
+            tree = self.files[other] if other.rsplit("/", 1)[-1] == name else None
+            if tree is not None and tree.places is not None:
                 before = len(tree.places.source.text)
                 if abs(before - size) <= before // 10:
                     return tree
@@ -159,7 +171,7 @@ class Forest:
 
     def find(self, node: int) -> tuple[str, Tree]:
         """Return the path and the tree of the file that a node is in."""
-        for path, tree in self.files.items():
+        for path, tree in self._near(node):
             if node in tree:
                 return path, tree
         raise TidelogError([Diagnostic(code="no-such-node", message=f"no file has a node #{node}")])
@@ -175,7 +187,7 @@ class Forest:
             tree = self.files.get(path) if path is not None else None
             if tree is not None and node in tree:
                 return tree.span(node)
-        for path, tree in self.files.items():
+        for path, tree in self._near(node):
             if node in tree:
                 self.last_seen[node] = path
                 return tree.span(node)

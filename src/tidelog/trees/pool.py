@@ -1,12 +1,13 @@
 """The values that trees hold, each with a number of its own."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 TreeValue = str | int | float
+Numbers = npt.NDArray[np.int64]
 # Stands for an optional value that is absent.
 ABSENT = -1
 
@@ -41,6 +42,24 @@ class Pool:
     def numbers(self, values: Iterable[TreeValue]) -> npt.NDArray[np.int64]:
         """Return the numbers of several values."""
         return np.array([self.number(value) for value in values], dtype=np.int64)
+
+    def extend(self, texts: Sequence[str], others: Mapping[int, TreeValue]) -> Numbers | None:
+        """Return the numbers of the values of another pool, None if they are the same as there.
+
+        These are its texts in order, and its other values by number.
+        """
+        values: list[TreeValue] = list(texts)
+        if others:
+            following = iter(texts)
+            count = len(texts) + len(others)
+            values = [others[number] if number in others else next(following) for number in range(count)]
+        if self.values:
+            return self.numbers(values)
+        self.values = values
+        self._others = {(type(value), repr(value)): number for number, value in others.items()}
+        places = (number for number in range(len(values)) if number not in others)
+        self._texts = dict(zip(texts, places, strict=True))
+        return None
 
     def pick(self, numbers: npt.NDArray[np.int64]) -> Sequence[TreeValue]:
         """Return the values of numbers."""

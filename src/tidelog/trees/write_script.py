@@ -150,7 +150,9 @@ def _updated(old: Nodes, new: Nodes, partners: Int32s, matched: Int64s) -> Int64
     places = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
     new_values = new.values[np.repeat(starts, counts) + places]
     old_values = old.values[np.repeat(old.value_starts[partners[matched]], counts) + places]
-    return np.unique(np.repeat(matched, counts)[new_values != old_values])
+    # `np.unique` would import masked arrays, for which nothing here has a use.
+    updated = np.sort(np.repeat(matched, counts)[new_values != old_values])
+    return updated[np.flatnonzero(np.diff(updated, prepend=-1))]
 
 
 def _update(before: _Writer, after: _Writer, old_row: int, row: int) -> Update:

@@ -1,6 +1,6 @@
 """Texts and the dense codes that stand for them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import Final
 
@@ -10,6 +10,7 @@ from tidelog.values import text_kernels as kernels
 from tidelog.values.arrow import pa
 from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import Codes
+from tidelog.values.image import Add, ArrayOf
 from tidelog.values.memory import enlarged, roomy, zeros
 
 _FEW: Final = 16
@@ -165,6 +166,23 @@ class Dictionary:
         import pyarrow.compute  # noqa: PLC0415 - see _SOME
 
         return np.asarray(pyarrow.compute.sort_indices(self._all().slice(first)), dtype=np.int64) + first
+
+    def write_image(self, add: Add) -> dict[str, int]:
+        """Add the texts to an image, with the table that leads to them; return what `read_image` needs."""
+        with self._lock:
+            texts, used = self._count + 1, int(self._starts[self._count])
+            return {
+                "count": self._count,
+                "table": add(self._table),
+                "starts": add(self._starts[:texts], texts + texts // 4),
+                "arena": add(self._arena[:used], used + used // 4),
+            }
+
+    def read_image(self, about: Mapping[str, int], array_of: ArrayOf) -> None:
+        """Give a dictionary without texts those of an image."""
+        assert not self._count, "an image is read before any text"
+        self._table, self._starts = array_of(about["table"]), array_of(about["starts"])
+        self._arena, self._count = array_of(about["arena"]), about["count"]
 
     def _encode_strings(self, texts: "pa.Array") -> Codes:
         width = np.int64 if pa.types.is_large_string(texts.type) else np.int32

@@ -66,6 +66,9 @@ def give_back(array: npt.NDArray[Element], first: int, last: int) -> bool:
     pages = pages.obj if isinstance(pages, memoryview) else pages
     if not isinstance(pages, mmap.mmap) or not hasattr(mmap, "MADV_DONTNEED"):
         return False
+    if array.ctypes.data != np.frombuffer(pages, np.uint8, 1).ctypes.data:
+        # It shares these pages with others, as the arrays of an image do.
+        return False
     row_bytes = array.strides[0]
     start = -(-first * row_bytes // _LARGE_PAGE) * _LARGE_PAGE
     end = last * row_bytes // _LARGE_PAGE * _LARGE_PAGE

@@ -11,13 +11,17 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ChainStep, MeterStep, Sources
 from tidelog.plan.operators import Choose, IndexJoin, Layout
 from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
+from tidelog.storage.direct import has_row
 from tidelog.storage.join import select_rows
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.storage.postings import NUMBERED
+from tidelog.storage.relation import NO_BYTES, StoredRelation
 
 # What an entry costs that is searched for in a table, where one that is marked costs 1.
 _SEARCH_COST = 8
 # Fewer bindings than this go by the alternative expected to be best: to look costs more than to err.
 LEAST_ROWS = 64
+_ONE_ENTRY: CodeArray = np.ones((1, NUMBERED), np.int64)
 
 
 class ChooseStep(ChainStep):
@@ -43,7 +47,7 @@ class ChooseStep(ChainStep):
             join = alternative[0]
             assert isinstance(join, IndexJoin)
             relation = state.relations[join.relation]
-            relation.index(join.index, state.visible[join.relation].delta)
+            relation.lookup(join.index, state.visible[join.relation].delta)
             self._lookups.append((relation, join, sources.numbers(join.operands)))
         self._constants = sources.constants()
         self._columns = np.arange(len(layout), dtype=np.int32)
@@ -60,14 +64,12 @@ class ChooseStep(ChainStep):
         # The smallest relation comes first: what matches none of its facts is not looked up in larger ones.
         for number in sorted(range(len(self._lookups)), key=lambda number: len(self._lookups[number][0])):
             relation, join, operands = self._lookups[number]
-            index = index_of(join, relation)
-            found = groups_of(
-                batch[left] if len(left) < len(batch) else batch, self._constants, operands, index
-            )
+            bindings = batch[left] if len(left) < len(batch) else batch
+            found, groups = self._postings(relation, join, bindings, operands)
             step = self._joins[number]
             is_marked = isinstance(step, MarkedJoinStep) and step.shares_key(batch)
             cost = 1 if is_marked else _SEARCH_COST
-            left = left[: note_shorter(left, found, index.groups, cost, number, shortest, chosen)]
+            left = left[: note_shorter(left, found, groups, cost, number, shortest, chosen)]
         if len(batch) > len(self._part):
             self._part = np.empty_like(batch)
         for number, first in enumerate(self._firsts):
@@ -75,3 +77,19 @@ class ChooseStep(ChainStep):
             taken = select_rows(batch, keep, self._columns, self._constants, self._part)
             if taken:
                 first.run(self._part[:taken])
+
+    def _postings(
+        self, relation: StoredRelation, join: IndexJoin, batch: CodeArray, operands: Int32s
+    ) -> tuple[Int64s, CodeArray]:
+        """Return the group of each binding in an index, -1 if there is none, and the groups.
+
+        Few rows share a key of a direct index, so a key that is there counts as a posting of one entry.
+        """
+        direct = None if join.ordered is not None or join.over else relation.direct.get(join.index)
+        if direct is None:
+            index = index_of(join, relation)
+            return groups_of(batch, self._constants, operands, index), index.groups
+        present = np.empty(batch.shape[0], np.uint8)
+        rows = direct.newest, direct.earlier, NO_BYTES
+        has_row(batch, int(operands[0]), self._constants, *rows, 0, relation.count, present)
+        return present.astype(np.int64) - 1, _ONE_ENTRY

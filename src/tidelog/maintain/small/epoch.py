@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from tidelog.engine.local.by_row.chains import NotSmall
 from tidelog.engine.local.by_row.stratum import enter_stratum
 from tidelog.engine.local.by_row.sync import Sync, index_named
 from tidelog.engine.local.by_row.tables import AnyArray, StrataTables, index_below
+from tidelog.engine.local.by_row.tables_image import read_tables, write_tables
 from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.row_delta import RowDelta
@@ -20,6 +21,7 @@ from tidelog.maintain.small.strata import commit_strata, undo_strata, update_str
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
+from tidelog.values.image import Add, ArrayOf
 from tidelog.values.memory import give_back_unused
 
 if TYPE_CHECKING:
@@ -220,6 +222,29 @@ class SmallEpochs:
             return False
         of_stratum["handler"] = layout.KERNEL
         return True
+
+    def lay_out(self, stratum: int) -> bool:
+        """Lay a stratum out ahead of the first change; return False if the kernel cannot run it."""
+        if not self._is_used[stratum] and not self._is_beyond[stratum] and not self._use(stratum):
+            self._is_beyond[stratum] = True
+        return bool(self._is_used[stratum])
+
+    def write_image(self, add: Add) -> dict[str, object]:
+        """Add the strata that are laid out to an image; return what `read_image` needs."""
+        return {
+            "tables": write_tables(self._tables, add),
+            "used": np.flatnonzero(self._is_used).tolist(),
+            "beyond": np.flatnonzero(self._is_beyond).tolist(),
+        }
+
+    def read_image(self, about: Mapping[str, Any], array_of: ArrayOf) -> Sequence[int]:
+        """Lay strata out as an image has them, before the first epoch; return which."""
+        if not read_tables(self._tables, about["tables"], array_of):
+            return ()
+        self._is_used[about["used"]] = True
+        self._is_beyond[about["beyond"]] = True
+        self._tables.use_only(about["used"])
+        return list(about["used"])
 
     def _use(self, stratum: int) -> bool:
         """Lay a stratum out and keep what it needs up to date; return False if the kernel cannot run it."""

@@ -38,7 +38,7 @@ class StrataTables:
         self.own: dict[str, int] = {}
         self.read: dict[str, int] = {}
         self.used: dict[tuple[str, IndexName], int] = {}
-        self._strata: dict[int, LaidOut] = {}
+        self.laid_out: dict[int, LaidOut] = {}
         # Counts how often what is in use changed.
         self.version = 0
         self.relations = _structs(layout.RelationRecord, len(self.names))
@@ -86,16 +86,16 @@ class StrataTables:
 
     def keep(self, stratum: int, laid_out: "LaidOut") -> None:
         """Record what a stratum that was laid out needs, and use it."""
-        self._strata[stratum] = laid_out
+        self.laid_out[stratum] = laid_out
         self.use(stratum)
 
     def is_laid_out(self, stratum: int) -> bool:
         """Say whether a stratum is in the tables."""
-        return stratum in self._strata
+        return stratum in self.laid_out
 
     def use(self, stratum: int) -> None:
         """Keep up to date what a stratum needs."""
-        laid_out = self._strata[stratum]
+        laid_out = self.laid_out[stratum]
         self.own.update((name, self.numbers[name]) for name in laid_out.own)
         self.read.update((name, self.numbers[name]) for name in laid_out.names)
         self.used.update((key, self.keys[key]) for key in laid_out.keys)
@@ -112,7 +112,7 @@ class StrataTables:
 
     def needs(self, stratum: int, names: AbstractSet[str]) -> bool:
         """Say whether a stratum that is laid out uses any of these relations."""
-        return not self._strata[stratum].names.isdisjoint(names)
+        return not self.laid_out[stratum].names.isdisjoint(names)
 
     def number_index(self, relation: str, name: IndexName) -> int:
         """Return the number of an index; enter it into the table if it is missing."""
