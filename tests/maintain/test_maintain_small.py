@@ -237,3 +237,34 @@ def test_a_search_for_other_derivations_ends_at_affected_facts():
     run.check()
     lost, gained = (sum(report.work for report in epoch.strata) for epoch in (deleted, inserted))
     assert lost < 1.2 * gained
+
+
+BEYOND_THE_KERNEL = """
+.decl edge(x: number, y: number) .input edge
+.decl weight(y: number, z: number) .input weight
+.decl label(x: number, t: symbol) .input label
+.decl link(x: number, y: number) .input link
+.decl shown(t: symbol)
+shown(t) :- link(x, y), link(y, _), label(x, t).
+shown(cat(t, "!")) :- label(_, t).
+.decl step(x: number, y: number)
+step(x, y) :- edge(x, y), shown("one").
+.decl joined(x: number, z: number)
+joined(x, z) :- step(x, y), weight(y, z).
+.output joined, shown
+"""
+
+
+def test_a_stratum_that_cannot_be_laid_out_leaves_indexes_in_step():
+    """What the kernel enters into an index after it is known to the index, and is not entered again."""
+    edges = {(x, y) for x in range(12) for y in range(4)}
+    run = Maintained(build(BEYOND_THE_KERNEL))
+    run.start({"edge": edges, "weight": {(0, 0)}, "label": {(1, "one")}, "link": {(1, 1)}})
+    run.change({"weight": {(1, 1)}, "edge": {(13, 1)}}, {}, strategy=Strategy.AUTO)
+
+    run.change({"edge": {(x, 9) for x in range(20, 32)}, "label": {(2, "two")}}, {}, strategy=Strategy.AUTO)
+
+    for relation in run.engine.relations.values():
+        assert {index.rows_indexed for index in relation.all_indexes()} <= {relation.count}
+    run.change({"weight": {(9, 9)}}, {})
+    run.check()

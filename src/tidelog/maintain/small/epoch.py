@@ -199,6 +199,8 @@ class SmallEpochs:
     def _run(self, kernel: Callable[..., Result], *arguments: int) -> Result:
         """Run a kernel over the tables and the arrays that the epoch writes to."""
         if self._version != self._tables.version:
+            # A stratum that could not be laid out leaves other arrays behind, too.
+            self._sync.write(self._relations)
             self._version = self._tables.version
             self._arrays = self._tables.arrays(self._all_counters)
             self._addresses = np.empty((0, 2), np.int64)

@@ -119,6 +119,8 @@ class Sync:
 
     def write_some(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
         """Update the tables after the caller changed some relations."""
+        if self._version != self._tables.version:
+            self._look_at_use()
         chosen = [name for name in names if name in self._places]
         for name in chosen:
             self._point(name, relations[name])
@@ -204,6 +206,7 @@ class Sync:
 
     def read(self, relations: Mapping[str, StoredRelation]) -> None:
         """Tell relations and indexes how many rows the kernel has appended or hidden."""
+        assert self._version == self._tables.version, "the kernel runs over tables that were written"
         counts, touched = self._counts[self._numbers], []
         for place in _changed(counts, self._seen):
             relation = relations[self._names[place]]
