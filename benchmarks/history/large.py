@@ -123,13 +123,13 @@ def _memory(lines: int) -> str:
     import psutil  # noqa: PLC0415 - only here
 
     resident = int(psutil.Process().memory_info().rss)
-    told = f"{resident / lines / 1024:.2f} KiB a line, {resident >> 20:,} MiB"
+    spoken = f"{resident / lines / 1024:.2f} KiB a line, {resident >> 20:,} MiB"
     try:
         rollup = Path("/proc/self/smaps_rollup").read_text()
     except OSError:
-        return told
+        return spoken
     own = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Anonymous:"))
-    return f"{told}; without pages of files {own / lines:.2f} KiB a line, {own >> 10:,} MiB"
+    return f"{spoken}; without pages of files {own / lines:.2f} KiB a line, {own >> 10:,} MiB"
 
 
 def _lines(forest: "Forest") -> int:
