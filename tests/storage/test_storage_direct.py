@@ -8,7 +8,14 @@ from hypothesis import strategies as st
 from support.code_rows import as_rows, as_tuples, row_lists, widths
 from support.kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
-from tidelog.storage.direct import DirectIndex, direct_index, enter_rows, has_row, join_direct
+from tidelog.storage.direct import (
+    DirectIndex,
+    count_rows,
+    direct_index,
+    enter_rows,
+    has_row,
+    join_direct,
+)
 from tidelog.storage.join import EQUAL, LESS, UNEQUAL
 
 NO_CONSTANTS = np.empty(0, np.int64)
@@ -180,3 +187,18 @@ def test_statistics_of_a_run_without_epochs_are_unchanged(rows):
     relation.lookup((0,))
 
     assert not relation.direct
+
+
+@oracle_of(count_rows)
+@given(rows=small_rows, dtype=widths, most=st.integers(1, 4))
+def test_rows_of_a_key_are_counted_up_to_a_limit(rows, dtype, most):
+    """Every row of a key counts, and many are as good as the limit."""
+    index, _ = made_index(rows, 0, 2, dtype)
+    codes = list(range(-2, 9))
+
+    counts = np.empty(len(codes), np.int64)
+    batch = as_rows([(code,) for code in codes], 1, dtype)
+    count_rows(batch, 0, NO_CONSTANTS, index.newest, index.earlier, most, counts)
+
+    numbers = rows_by_code(rows, 0)
+    assert counts.tolist() == [min(len(numbers.get(code, [])), most) for code in codes]

@@ -215,3 +215,18 @@ def has_row(
                 present = np.uint8(1)
             place = np.int64(earlier[row])
         result[binding] = present
+
+
+@kernel
+def count_rows(
+    batch: CodeArray, key: int, constants: Int64s, newest: Int32s, earlier: Int32s, most: int, counts: Int64s
+) -> None:
+    """Write how many rows have each binding's key, dead ones too, and `most` where there are more."""
+    for binding in range(batch.shape[0]):
+        code = code_of(batch, binding, constants, key)
+        place = np.int64(newest[code]) if 0 <= code < newest.shape[0] else np.int64(0)
+        count = np.int64(0)
+        while place > 0 and count < most:
+            count += 1
+            place = np.int64(earlier[place - 1])
+        counts[binding] = count

@@ -11,17 +11,18 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ChainStep, MeterStep, Sources
 from tidelog.plan.operators import Choose, IndexJoin, Layout
 from tidelog.storage.choose import NO_ALTERNATIVE, note_shorter
-from tidelog.storage.direct import has_row
+from tidelog.storage.direct import count_rows
 from tidelog.storage.join import select_rows
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
-from tidelog.storage.postings import NUMBERED
-from tidelog.storage.relation import NO_BYTES, StoredRelation
+from tidelog.storage.postings import LENGTH, NUMBERED
+from tidelog.storage.relation import StoredRelation
 
 # What an entry costs that is searched for in a table, where one that is marked costs 1.
 _SEARCH_COST = 8
 # Fewer bindings than this go by the alternative expected to be best: to look costs more than to err.
 LEAST_ROWS = 64
-_ONE_ENTRY: CodeArray = np.ones((1, NUMBERED), np.int64)
+# Rows of a key are counted up to so many in a direct index, where few have more than one.
+_MOST_ROWS = 1 << 10
 
 
 class ChooseStep(ChainStep):
@@ -83,13 +84,15 @@ class ChooseStep(ChainStep):
     ) -> tuple[Int64s, CodeArray]:
         """Return the group of each binding in an index, -1 if there is none, and the groups.
 
-        Few rows share a key of a direct index, so a key that is there counts as a posting of one entry.
+        A direct index has none, so every binding gets one with as many entries as there are rows.
         """
         direct = None if join.ordered is not None or join.over else relation.direct.get(join.index)
         if direct is None:
             index = index_of(join, relation)
             return groups_of(batch, self._constants, operands, index), index.groups
-        present = np.empty(batch.shape[0], np.uint8)
-        rows = direct.newest, direct.earlier, NO_BYTES
-        has_row(batch, int(operands[0]), self._constants, *rows, 0, relation.count, present)
-        return present.astype(np.int64) - 1, _ONE_ENTRY
+        groups = np.zeros((batch.shape[0], NUMBERED), np.int64)
+        counts = np.empty(batch.shape[0], np.int64)
+        rows = direct.newest, direct.earlier
+        count_rows(batch, int(operands[0]), self._constants, *rows, _MOST_ROWS, counts)
+        groups[:, LENGTH] = counts
+        return np.arange(batch.shape[0]), groups
