@@ -26,7 +26,7 @@ HANG: Final = "hang"
 _PATIENCE: Final = 3
 _POLL_SECONDS: Final = 0.5
 _PROGRESS_BYTES: Final = 8
-_PACKAGE: Final = f"{os.sep}tidelog{os.sep}"
+_PACKAGE: Final = f"{os.sep}src{os.sep}tidelog{os.sep}"
 _FRAME: Final = re.compile(r'File "(.+)", line (\d+) in (.+)')
 # Libraries reserve more address space than they ever use, so that the limit on it is a wide one.
 _RESERVED_BYTES: Final = 2 << 30
