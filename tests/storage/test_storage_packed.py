@@ -1,5 +1,7 @@
 """Membership as packed words: the same facts as slots give, and back to slots when words are too narrow."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -66,6 +68,32 @@ def test_words_are_inserted_once(entry, dtype, old, batches):
     for each in (table, again):
         find_words(each, BITS, rows[: len(held)], NO_CONSTANTS, np.arange(3, dtype=np.int32), present)
         assert present.all()
+
+
+@pytest.mark.parametrize("entry", [np.uint32, np.uint64])
+@pytest.mark.parametrize("factor", [2, 4])
+def test_threads_that_grow_a_table_meet_only_at_the_ends_of_their_ranges(entry, factor):
+    """What others enter is nowhere inside a range where entries are written without atomic operations."""
+    size, threads, farthest = 1 << 12, 3, 255
+    table, larger = np.zeros(size, entry), np.zeros(factor * size, entry)
+    rows = as_rows(distinct(as_tuples(random_rows(int(0.6 * size), 3, 1 << 10))), 3)
+    assert enter_words(table, BITS, rows, False)
+    bounds = [size * thread // threads for thread in range(threads + 1)]
+    written = []
+    for first, last in pairwise(bounds):
+        alone = np.zeros(len(larger), entry)
+        assert grow_words(table, alone, first, last, True)
+        written.append(set((np.flatnonzero(alone) % size).tolist()))
+
+    assert all(grow_words(table, larger, first, last, True) for first, last in pairwise(bounds))
+
+    for number, (first, last) in enumerate(pairwise(bounds)):
+        inside = set(range(first + farthest, last - farthest))
+        assert all(inside.isdisjoint(others) for place, others in enumerate(written) if place != number)
+    present = np.zeros(len(rows), np.uint8)
+    find_words(larger, BITS, rows, NO_CONSTANTS, np.arange(3, dtype=np.int32), present)
+    assert present.all()
+    assert np.count_nonzero(larger) == len(rows)
 
 
 @pytest.mark.parametrize("kernel", ["insert", "enter", "grow"])

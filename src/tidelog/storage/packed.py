@@ -228,15 +228,20 @@ def _enter(table: Entries, mixed: np.uint64, bits: np.uint64, is_shared: bool) -
 def grow_words(old: Entries, new: Entries, first: int, last: int, is_shared: bool) -> bool:
     """Enter the words in a range of places into a larger table; say whether none lies too far from home.
 
-    If it `is_shared`, other threads do so with other ranges.
+    If it `is_shared`, other threads do so with other ranges. The size of the new table is a multiple of that
+    of the old one, and an entry lies no farther than `_FARTHEST` from its home in either. So what another
+    thread enters is, modulo the old size, at most that far inside this range: only there do threads meet.
     """
     bits, more = _home_bits(old), _home_bits(new)
     mask = np.uint64(old.shape[0] - 1)
+    meeting, parting = np.uint64(first) + _FARTHEST, np.uint64(last)
     for position in range(first, last):
         if old[position] != EMPTY:
             entry = np.uint64(old[position]) - ONE
             home = (np.uint64(position) - (entry & _FARTHEST)) & mask
-            if not _enter(new, ((entry >> _DISTANCE) << bits) | home, more, is_shared):
+            mixed = ((entry >> _DISTANCE) << bits) | home
+            is_met = is_shared and (home < meeting or home + _FARTHEST + _FARTHEST >= parting)
+            if not _enter(new, mixed, more, is_met):
                 return False
     return True
 
