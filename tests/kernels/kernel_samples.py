@@ -321,7 +321,7 @@ def _call_directly() -> None:
         rows = np.zeros((2, 2), dtype)
         slots = np.zeros(4, np.uint32)
         number_rows(slots, rows, 0, 1, False)
-        move_rows(slots, rows, np.zeros(2, np.int32), np.zeros(1, np.int64), np.zeros(1, np.int64))
+        move_rows(slots, rows, np.zeros(2, np.int32), 0, 0, 1)
         spark_kernels.owners(rows, 0, 2, np.zeros(2, np.int32))
         spark_kernels.take_own(rows, 0, 2, 1, rows.copy())
         spark_kernels.split_own(rows, 0, 2, 1, rows.copy(), rows.copy())

@@ -146,11 +146,13 @@ def test_numbers_that_threads_left_unused_are_filled(data):
     unused = {number for first, end in blocks for number in range(first, end)}
     used = set(range(last)) - unused
 
-    sources, targets = moves_into_gaps(blocks, last)
+    moves = moves_into_gaps(data.draw(st.permutations(blocks)), last)
 
-    assert (used - set(sources.tolist())) | set(targets.tolist()) == set(range(len(used)))
-    assert used >= set(sources.tolist())
-    assert unused >= set(targets.tolist())
+    sources = [move.source + offset for move in moves for offset in range(move.length)]
+    targets = [move.target + offset for move in moves for offset in range(move.length)]
+    assert (used - set(sources)) | set(targets) == set(range(len(used)))
+    assert used >= set(sources)
+    assert unused >= set(targets)
     assert len(sources) == len(targets) == sum(number >= len(used) for number in used)
 
 
@@ -226,8 +228,7 @@ def test_moved_rows_take_everything_along(rows, data):
 
     for target in range(100, 100 + data.draw(st.integers(1, 5))):
         row = data.draw(st.sampled_from(sorted(numbers)))
-        source = np.array([numbers[row]])
-        move_rows(table.slots, table.rows, table.counts, source, np.array([target]))
+        move_rows(table.slots, table.rows, table.counts, numbers[row], target, 1)
         numbers[row] = target
 
     assert table.find(as_rows(list(numbers), 2)) == list(numbers.values())
@@ -239,7 +240,7 @@ def test_moved_row_is_found_under_its_new_number():
     table = Table(2, counting=True)
     table.insert(as_rows([(1, 2), (3, 4), (3, 4)], 2))
 
-    move_rows(table.slots, table.rows, table.counts, np.array([1]), np.array([5]))
+    move_rows(table.slots, table.rows, table.counts, 1, 5, 1)
 
     assert table.find(as_rows([(1, 2), (3, 4)], 2)) == [0, 5]
     assert table.counts[5] == 2

@@ -7,6 +7,7 @@ thread ever reads a row that is not complete. Each takes row numbers from a bloc
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
@@ -176,10 +177,10 @@ def insert_rows(
 
 
 @kernel
-def move_rows(slots: Slots, rows: CodeArray, counts: Int32s, sources: Int64s, targets: Int64s) -> None:
-    """Give each row numbered by `sources` the number in `targets`, which must be free."""
-    for position in range(sources.shape[0]):
-        source, target = sources[position], targets[position]
+def move_rows(slots: Slots, rows: CodeArray, counts: Int32s, first: int, free: int, length: int) -> None:
+    """Give the rows from `first` on the numbers from `free` on, which must be unused; `length` of them."""
+    for offset in range(length):
+        source, target = first + offset, free + offset
         digest = hash_row(rows, source)
         place = first_place(digest, slots.shape[0])
         wanted = filled(slots, digest, source)
@@ -192,13 +193,32 @@ def move_rows(slots: Slots, rows: CodeArray, counts: Int32s, sources: Int64s, ta
         slots[place] = filled(slots, digest, target)
 
 
-def moves_into_gaps(blocks: Sequence[Int64s], last: int) -> tuple[Int64s, Int64s]:
+class RowMove(NamedTuple):
+    """A run of rows and the number that the first of them moves to."""
+
+    source: int
+    target: int
+    length: int
+
+
+def moves_into_gaps(blocks: Sequence[Int64s], last: int) -> list[RowMove]:
     """Return which of the rows before number `last` move where, so that no number is left unused.
 
     `blocks` have the numbers that each thread took and did not use, as a beginning and an end.
     """
-    gaps = np.sort(np.concatenate([np.arange(first, end) for first, end in blocks]))
-    count = last - len(gaps)
-    are_kept = np.ones(last - count, np.bool_)
-    are_kept[gaps[gaps >= count] - count] = False
-    return np.flatnonzero(are_kept) + count, gaps[gaps < count]
+    gaps = sorted((int(first), int(end)) for first, end in blocks if first < end)
+    count = last - sum(end - first for first, end in gaps)
+    free = [(first, min(end, count)) for first, end in gaps if first < count]
+    moves = []
+    following = count
+    for first, end in (*gaps, (last, last)):
+        # From `following` to here rows are in use, and have no place behind `count`.
+        while following < first:
+            target, free_end = free.pop(0)
+            length = min(first - following, free_end - target)
+            moves.append(RowMove(following, target, length))
+            following += length
+            if target + length < free_end:
+                free.insert(0, (target + length, free_end))
+        following = max(following, end)
+    return moves

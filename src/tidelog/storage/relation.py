@@ -388,12 +388,13 @@ class StoredRelation(RelationIndexes):
         """Renumber the last rows into the numbers that threads left unused, and empty the blocks."""
         last = int(self.shared[0])
         self.count = last - sum(int(end - following) for following, end in blocks)
-        sources, targets = moves_into_gaps(blocks, last)
-        if self._presence is None and len(self._slots):
-            move_rows(self._slots, self.held, self._counted, sources, targets)
-        else:
-            # Presence does not know numbers, and rows that were only appended have no slots yet.
-            self.held[targets] = self.held[sources]
+        for move in moves_into_gaps(blocks, last):
+            if self._presence is None and len(self._slots):
+                move_rows(self._slots, self.held, self._counted, *move)
+            else:
+                # Presence does not know numbers, and rows that were only appended have no slots yet.
+                moved = self.held[move.source : move.source + move.length]
+                self.held[move.target : move.target + move.length] = moved
         for block in blocks:
             block[:] = 0
         # Closing again without an insertion between must change nothing.

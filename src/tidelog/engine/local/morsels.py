@@ -5,8 +5,8 @@ import threading
 from tidelog.engine.local.steps import BUFFER_ROWS
 from tidelog.storage.sharing import Task
 
-# Ranges of a table that several threads fill: of at least so many items, and of so many that threads seldom
-# meet on one large page.
+# A table that several threads fill is divided into ranges of so many items, a large page of them: two threads
+# that write to one such page for the first time would both clear it. A smaller table is divided evenly.
 _SMALLEST_RANGE = 1 << 12
 _LARGEST_RANGE = 1 << 19
 # With so many ranges for each thread, none is left with much to do when the others are done.
@@ -40,7 +40,8 @@ class SharedRanges:
 
     def __init__(self, task: Task, count: int, threads: int) -> None:
         self._task = task
-        self._morsels = Morsels(0, count, _SMALLEST_RANGE, threads, _LARGEST_RANGE)
+        size = max(_SMALLEST_RANGE, min(_LARGEST_RANGE, -(-count // threads)))
+        self._morsels = Morsels(0, count, size, threads, size)
         self._error: BaseException | None = None
         # How many threads help the one that called for it; it counts them with a lock of its own.
         self.helping = 0
