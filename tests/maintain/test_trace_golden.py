@@ -27,8 +27,10 @@ def change(
 ) -> np.ndarray:
     """Let facts hold in one of the two epochs only; return the rows of all of them."""
     come = relation.locate(as_rows(insert, relation.arity))
+    relation.keep_levels(come)
     relation.levels[come] = 0
     gone = relation.find(as_rows(erase, relation.arity))
+    relation.keep_levels(gone)
     relation.levels[gone] = ABSENT
     return np.concatenate([gone, come])
 
@@ -121,7 +123,7 @@ def test_dead_rows_are_dropped_and_their_branches_cleared():
     trie.load()
     trie.look(change(relation, [], [(0, 31), (1, 35)]))
     trie.advance()
-    relation.previous[:4] = relation.levels[:4]
+    relation.forget_before(np.arange(4))
     changed = change(relation, [(2, 41)], [])
 
     trie.look(changed)

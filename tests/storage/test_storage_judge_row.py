@@ -133,8 +133,11 @@ def test_derivations_are_judged_by_the_definition(
     for literal, kind, known in zip(literals, kinds, states, strict=True):
         facts = [fact for fact in known if fact is not None]
         literal["is_own"], literal["is_negated"], literal["must_check"] = kind.is_own, kind.is_negated, 1
-        for field, column in ("previous", "previous"), ("levels", "level"):
-            kept.append(np.array([getattr(fact, column) for fact in facts], np.int32))
+        # Complements of earlier levels; a row that did not change may have been touched or not.
+        untouched = [fact.previous == fact.level and data.draw(st.booleans()) for fact in facts]
+        before = [0 if same else ~fact.previous for same, fact in zip(untouched, facts, strict=True)]
+        for field, values in ("before", before), ("levels", [fact.level for fact in facts]):
+            kept.append(np.array(values, np.int32))
             literal[field] = address_of(kept[-1])
         marks = np.zeros((len(facts), MARK_BYTES), np.uint8)
         marks[:, STATUS] = [fact.mark for fact in facts]

@@ -153,7 +153,7 @@ def test_threads_copy_a_relation_as_one_does(threads, dtype):
 
     assert several.count == one.count == len(relation)
     assert several.dtype == one.dtype == dtype
-    for name in ("held", "levels", "previous", "counts"):
+    for name in ("held", "levels", "before", "counts"):
         assert np.array_equal(getattr(several, name)[: one.count], getattr(one, name)[: one.count])
     assert several.find(rows.astype(dtype)).tolist() == one.find(rows.astype(dtype)).tolist()
 

@@ -256,7 +256,7 @@ class Maintained:
         """Assert that nothing of the epoch is left in the rows: the next one begins where it ended."""
         for name, relation in self.engine.relations.items():
             levels = relation.levels[: relation.count]
-            assert (relation.previous[: relation.count] == levels).all(), f"old levels of {name}"
+            assert not relation.before[: relation.count].any(), f"old levels of {name}"
             alive = relation.alive[: relation.count] if relation.alive.size else np.ones(relation.count)
             assert ((alive != 0) == (levels != ABSENT)).all(), f"hidden rows of {name}"
 

@@ -28,7 +28,7 @@ class EpochMarks:
 
     The arrays live as long as the relation and are cleared row by row after each epoch, so that
     a small epoch does not pay for a large relation. Counts are remembered before they change, so
-    that the epoch can be undone; levels are restored from the relation's `previous` ones.
+    that the epoch can be undone; levels are restored from those that the relation has kept.
     """
 
     def __init__(self, relation: StoredRelation) -> None:
@@ -57,12 +57,13 @@ class EpochMarks:
             self._use(marks, offers)
 
     def touch(self, numbers: Int64s) -> None:
-        """Remember the rows that were not touched yet, and their counts before they change."""
+        """Remember the rows that were not touched yet, with their counts and levels before they change."""
         fresh = np.empty(numbers.size, np.int64)
         found = first_touched(self._marks, FLAG, numbers, fresh)
         if found:
             rows = fresh[:found]
             self._journal.append((rows, self.relation.counts[rows]))
+            self.relation.keep_levels(rows)
 
     def lose(self, numbers: Int64s) -> Int64s:
         """Take one derivation from each row; return those that have none left, or were not counted yet."""
@@ -115,10 +116,9 @@ class EpochMarks:
         return np.concatenate([rows for rows, _ in self._journal])
 
     def commit(self) -> Int64s:
-        """Make the present levels those of the old epoch; return the rows that were touched."""
+        """Forget the levels of the old epoch; return the rows that were touched."""
         rows = self.touched()
         if rows.size:
-            self.relation.previous[rows] = self.relation.levels[rows]
             self.relation.hide_absent_rows(rows)
             self.forget()
         return rows
@@ -129,7 +129,7 @@ class EpochMarks:
         for numbers, counts in self._journal:
             relation.counts[numbers] = counts
         rows = self.touched()
-        relation.levels[rows] = relation.previous[rows]
+        relation.restore_levels(rows)
         relation.hide_absent_rows(rows)
         self.forget()
 
@@ -138,6 +138,7 @@ class EpochMarks:
         if not self._journal:
             return
         rows = self.touched()
+        self.relation.forget_before(rows)
         self.status[rows] = UNTOUCHED
         self.flags[rows] = 0
         self.tentative[rows] = 0
@@ -149,7 +150,7 @@ def row_deltas(marks: Mapping[str, EpochMarks]) -> dict[str, RowDelta]:
     changes = {}
     for name, of_relation in marks.items():
         rows = of_relation.touched()
-        was = of_relation.relation.previous[rows] != ABSENT
+        was = of_relation.relation.levels_before(rows) != ABSENT
         now = of_relation.relation.levels[rows] != ABSENT
         if (was != now).any():
             changes[name] = RowDelta(rows[now & ~was], rows[was & ~now])

@@ -220,7 +220,7 @@ class Heads:
         asking = {}
         for name, numbers in affected.items():
             relation = self.judge.relations[name]
-            asking[name] = Asking(relation.rows[numbers], numbers, relation.previous[numbers] == 0)
+            asking[name] = Asking(relation.rows[numbers], numbers, relation.levels_before(numbers) == 0)
         return asking
 
     def offer_again(self, name: str, tags: Int64s, levels: Int32s) -> None:
@@ -236,7 +236,7 @@ class Heads:
         numbers = self.locate(name, rows)
         is_open = self.judge.marks[name].status[numbers] != AFFECTED
         if not asked_by_all:
-            is_open |= self.judge.relations[name].previous[numbers] != 0
+            is_open |= self.judge.relations[name].levels_before(numbers) != 0
         self.offer(name, numbers[is_open], levels[is_open])
 
     def offer_better(self, name: str, rows: CodeArray, levels: Int32s, before: Int32s) -> None:  # noqa: ARG002

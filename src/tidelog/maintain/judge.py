@@ -107,7 +107,7 @@ class EpochJudge:
             # The engine only pushes derivations from facts, so unchanged atoms hold in both epochs.
             must_check = literal.is_negated or literal.relation in self.earlier
             flags = (0, literal.is_negated, marks is not None, must_check)
-            read: list[Int32s | Bools] = [relation.levels, relation.previous]
+            read: list[Int32s | Bools] = [relation.levels, relation.before]
             read += [] if marks is None else [marks.status]
             arrays += read
             literals.append((*flags, *map(address_of, read), *[0] * (3 - len(read))))

@@ -69,7 +69,7 @@ class Recomputed:
         """Forget the old contents."""
         for name, deleted in self._deleted.items():
             relation = self.state.relations[name]
-            relation.previous[: relation.count] = relation.levels[: relation.count]
+            relation.forget_before(np.arange(relation.count))
             relation.hide_absent_rows(deleted)
         self.before, self._deleted = {}, {}
 

@@ -33,7 +33,7 @@ NO_DELTA: Final = RowDelta(NO_ROWS, NO_ROWS)
 def compare_states(old: StoredRelation, new: StoredRelation) -> RowDelta:
     """Return how a relation that was evaluated again differs from what it was.
 
-    New rows are annotated with their old levels, and deleted facts are entered as absent rows.
+    New rows remember their old levels, and deleted facts are entered as absent rows.
     """
     is_kept = np.zeros(old.count, np.bool_)
     found = [NO_ROWS]
@@ -44,7 +44,8 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowDelta:
             numbers = numbers[new.alive[numbers] != 0]
         in_old = old.find(new.rows[numbers])
         previous = np.where(in_old >= 0, old.levels[np.maximum(in_old, 0)], ABSENT)
-        new.previous[numbers] = previous
+        changed = previous != new.levels[numbers]
+        new.before[numbers[changed]] = ~previous[changed]
         is_kept[in_old[in_old >= 0]] = True
         found.append(numbers[previous == ABSENT])
     inserted = np.concatenate(found)
@@ -53,7 +54,7 @@ def compare_states(old: StoredRelation, new: StoredRelation) -> RowDelta:
         return RowDelta(inserted, NO_ROWS)
     deleted = new.locate(np.ascontiguousarray(old.rows[lost]))
     new.levels[deleted] = ABSENT
-    new.previous[deleted] = old.levels[lost]
+    new.before[deleted] = ~old.levels[lost]
     new.show_rows(deleted)
     return RowDelta(inserted, deleted)
 

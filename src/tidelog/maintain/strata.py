@@ -435,12 +435,10 @@ def keep_strata(
 @contextmanager
 def _before(relations: Mapping[str, StoredRelation], earlier: Changes) -> Iterator[None]:
     """Show the levels of the old epoch in relations that changed already."""
-    for name in earlier:
-        relation = relations[name]
-        relation.levels, relation.previous = relation.previous, relation.levels
+    for name, change in earlier.items():
+        relations[name].exchange_levels(np.concatenate([change.deleted, change.inserted]))
     try:
         yield
     finally:
-        for name in earlier:
-            relation = relations[name]
-            relation.levels, relation.previous = relation.previous, relation.levels
+        for name, change in earlier.items():
+            relations[name].exchange_levels(np.concatenate([change.deleted, change.inserted]))

@@ -173,8 +173,8 @@ class Sweeps:
             self._push(rule, rule.literals[place], rows, sink)
         for rule in self.rule_change.deleted if lost else self.rule_change.inserted:
             relation = self.judge.relations[rule.literals[0].relation]
-            levels = relation.previous if lost else relation.levels
-            rows = np.flatnonzero(levels[: relation.count] != ABSENT)
+            levels = relation.levels_before() if lost else relation.levels[: relation.count]
+            rows = np.flatnonzero(levels != ABSENT)
             sink = self.changing(rule, NOWHERE, lost=lost)
             self._push(rule, rule.literals[0], rows, sink)
 

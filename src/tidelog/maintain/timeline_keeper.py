@@ -235,7 +235,7 @@ class TimelineKeeper:
         state.set_levels({relation: 0}, 1)
         if is_plain and len(inputs):
             numbers = stored.find(inputs)
-            stored.levels[numbers] = stored.previous[numbers] = 0
+            stored.levels[numbers] = 0
         state.show_all(relation)
 
     def follow(

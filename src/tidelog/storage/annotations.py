@@ -3,6 +3,7 @@
 import numpy as np
 
 from tidelog.storage.kernel import Bools, Int32s, Int64s, Integer, inlined, kernel
+from tidelog.storage.structs import Elements
 
 # The level of a row that is not a fact now.
 ABSENT = np.int32(2**31 - 1)
@@ -14,6 +15,13 @@ TENTATIVE, TENTATIVE_COUNT = 0, 1
 # derivation since, and waits to be counted.
 UNCOUNTED = 0
 TO_COUNT = -1
+
+
+@inlined
+def level_before(levels: Elements, before: Elements, row: Integer) -> np.int64:
+    """Return the level that a row had before the epoch in progress, as `RelationLevels` keeps it."""
+    kept = before[row]
+    return levels[row] if kept == 0 else ~kept
 
 
 @inlined

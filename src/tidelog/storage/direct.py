@@ -17,7 +17,7 @@ from tidelog.storage.join import code_of, passes
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.postings import code_range
 from tidelog.storage.slots import AHEAD
-from tidelog.values.memory import enlarged, roomy, zeros
+from tidelog.values.memory import enlarged, enlarged_sparse, roomy
 
 _SMALLEST = 64
 # The codes of a key column are few enough if there are no more than this many per row.
@@ -98,11 +98,7 @@ class DirectIndex:
             self.newest = enlarged(self.newest, capacity, len(self.newest))
         if rows > len(self.earlier):
             capacity = roomy(rows, len(self.earlier), self.earlier.itemsize)
-            larger: Int32s = zeros((capacity,), self.earlier.dtype, is_sparse=True)
-            # Only what was written is copied, so that the rest takes no memory.
-            chained = np.flatnonzero(self.earlier)
-            larger[chained] = self.earlier[chained]
-            self.earlier = larger
+            self.earlier = enlarged_sparse(self.earlier, capacity, len(self.earlier))
 
 
 def direct_index(column: int, rows: CodeArray, count: int) -> DirectIndex | None:

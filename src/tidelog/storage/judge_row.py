@@ -27,9 +27,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tidelog.storage.annotations import level_before
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.structs import (
-    Elements,
     Int32Array,
     MarkBytes,
     Table,
@@ -71,7 +71,7 @@ class Literal:
     is_own: Word
     must_check: Word
     levels: Int32Array
-    previous: Int32Array
+    before: Int32Array
     marks: MarkBytes
 
 
@@ -92,9 +92,12 @@ class Question(NamedTuple):
 
 
 @inlined
-def _earlier_level(literal: Literal, levels: Elements, row: Integer) -> np.int64:
-    """Return 0 if a literal of an earlier stratum holds in the epoch of these levels."""
-    is_fact = row >= 0 and levels[row] != ABSENT_LEVEL
+def _earlier_level(literal: Literal, row: Integer, is_old: bool) -> np.int64:
+    """Return 0 if a literal of an earlier stratum holds, in the old epoch or in the new one."""
+    is_fact = False
+    if row >= 0:
+        levels = literal.levels
+        is_fact = (level_before(levels, literal.before, row) if is_old else levels[row]) != ABSENT_LEVEL
     return np.int64(0) if is_fact != (literal.is_negated != 0) else ABSENT_LEVEL
 
 
@@ -102,10 +105,10 @@ def _earlier_level(literal: Literal, levels: Elements, row: Integer) -> np.int64
 def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, np.int64, Integer]:
     """Return the old and the new level of a literal's fact, and when it finds derivations."""
     if literal.is_own == 0:
-        now = _earlier_level(literal, literal.levels, row)
+        now = _earlier_level(literal, row, False)
         if reading in (HOLDING, SETTLING):
             return now, now, np.int64(_UNCHANGED)
-        was = _earlier_level(literal, literal.previous, row)
+        was = _earlier_level(literal, row, True)
         return was, now, np.int64(_UNCHANGED if was == now else _BY_EARLIER)
     level = literal.levels[row]
     if reading in (GAINING, HOLDING):
@@ -116,7 +119,7 @@ def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, n
     if reading == LOSING:
         return level, ABSENT_LEVEL, mark
     if mark == IMPROVED:
-        return literal.previous[row], level, np.int64(CURRENT)
+        return level_before(literal.levels, literal.before, row), level, np.int64(CURRENT)
     return ABSENT_LEVEL if mark == CURRENT else level, level, mark
 
 

@@ -5,9 +5,11 @@ a place of its own; the atom's key on a level is the least value that any of the
 move a cursor say whether it is at a value afterwards.
 """
 
+from typing import Any
+
 import numpy as np
 
-from tidelog.storage.annotations import ABSENT
+from tidelog.storage.annotations import ABSENT, level_before
 from tidelog.storage.kernel import CodeArray, Integer, inlined
 from tidelog.storage.leapfrog_join import HIGHEST, Join
 from tidelog.storage.structs import elements_at
@@ -105,6 +107,15 @@ def find_key(join: Join, atom: Integer, level: Integer, sought: Integer) -> bool
 
 
 @inlined
+def _level(view: Any, row: Integer) -> np.int64:
+    """Return the level of a row, that of before the epoch in progress if the atom reads this one."""
+    levels = elements_at(view["levels"], _INT32S)
+    if view["before"] == 0:
+        return levels[row]
+    return level_before(levels, elements_at(view["before"], _INT32S), row)
+
+
+@inlined
 def row_at(join: Join, atom: Integer, batch: Integer, place: Integer) -> np.int64:
     """Return the row in view at a place of a batch's last level, or -1.
 
@@ -118,7 +129,7 @@ def row_at(join: Join, atom: Integer, batch: Integer, place: Integer) -> np.int6
         if (
             view["lowest"] <= row < view["highest"]
             and (view["alive"] == 0 or elements_at(view["alive"], _BYTES)[row] != 0)
-            and (view["levels"] == 0 or elements_at(view["levels"], _INT32S)[row] != ABSENT)
+            and (view["levels"] == 0 or _level(view, row) != ABSENT)
         ):
             return np.int64(row)
     return np.int64(-1)

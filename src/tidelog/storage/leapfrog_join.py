@@ -27,9 +27,10 @@ def _record(*names: str) -> np.dtype[np.void]:
 
 # An atom: its batches among all cursors, its number of levels, and which rows are in view. These are the
 # rows from `lowest` to `highest - 1`; `alive` is the address of one byte for each row, `levels` that of
-# one level, 0 where it does not matter. `needs_row` says whether the row must be found at all.
+# one level, 0 where it does not matter; with the address `before` it is the level before the epoch in
+# progress. `needs_row` says whether the row must be found at all.
 ATOM: Final = _record(
-    "first_batch", "last_batch", "depth", "lowest", "highest", "alive", "levels", "needs_row"
+    "first_batch", "last_batch", "depth", "lowest", "highest", "alive", "levels", "before", "needs_row"
 )
 # A level of an atom: the least value that any of its batches is at; the register whose value it must have,
 # or -1 if a variable is searched; and the index that its intervals go to, or -1.

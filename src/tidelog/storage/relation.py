@@ -20,12 +20,12 @@ from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
 from tidelog.storage.postings import number_groups
 from tidelog.storage.relation_indexes import RelationIndexes
+from tidelog.storage.relation_levels import RelationLevels
 from tidelog.storage.sharing import Share, Task, by_one_thread
 from tidelog.storage.slots import FULLEST, grow_slots, slots_built_for, slots_for
-from tidelog.values.memory import enlarge, enlarged, give_back, roomy, zeros
+from tidelog.values.memory import enlarge, enlarged, enlarged_sparse, give_back, roomy, zeros
 
 _SMALLEST = 64
-_ANNOTATIONS = ("levels", "previous")
 _VERSIONS = count()
 NO_BYTES: Bools = np.empty(0, np.uint8)
 NO_COUNTS: Int32s = np.empty(0, np.int32)
@@ -48,7 +48,7 @@ _NUMBERS_PER_LARGE_BLOCK = 1 << 13
 _ROWS_PER_BLOCK = 1 << 13
 
 
-class StoredRelation(RelationIndexes):
+class StoredRelation(RelationLevels, RelationIndexes):
     """Distinct rows in the order of their insertion.
 
     Rows are numbered from 0. `insert` adds rows at the end; an iteration's new rows are
@@ -79,7 +79,7 @@ class StoredRelation(RelationIndexes):
         self.counts_derivations = counting
         self.counts: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.levels: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
-        self.previous: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
+        self.before: Int32s = np.zeros(_SMALLEST, np.int32) if counting else NO_COUNTS
         self.count = 0
         self.deleted = 0
         super().__init__(is_numbered=counting)
@@ -169,14 +169,14 @@ class StoredRelation(RelationIndexes):
     def _enlarge_rows(self, needed: int) -> None:
         if needed > self.held.shape[0]:
             capacity = roomy(needed, self.held.shape[0], self.arity * self.held.itemsize)
-            names = (*(_ANNOTATIONS if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
+            names = (*(("levels",) if self.counts.size else ()), *(("alive",) if self.alive.size else ()))
             enlarge(self, names, capacity, self.count)
             if self.counts.size:
                 # Few rows are counted, far apart, unless insertion counts them all.
-                counted = np.flatnonzero(self.counts[: self.count])
-                counts = zeros((capacity,), self.counts.dtype, is_sparse=not self.counts_derivations)
-                counts[counted] = self.counts[counted]
-                self.counts = counts
+                self.counts = enlarged_sparse(
+                    self.counts, capacity, self.count, is_sparse=not self.counts_derivations
+                )
+                self.before = enlarged_sparse(self.before, capacity, self.count)
             self.held = enlarged(self.held, capacity, self.count, self.dropped)
 
     def complete_membership(self) -> None:
@@ -418,7 +418,6 @@ class StoredRelation(RelationIndexes):
         if self.count > before:
             self.alive[before : self.count] = 0
             self.levels[before : self.count] = ABSENT
-            self.previous[before : self.count] = ABSENT
             self.counts[before : self.count] = 0
             self.deleted += self.count - before
         return numbers
@@ -448,7 +447,6 @@ class StoredRelation(RelationIndexes):
         if self.deleted and self.levels.size:
             absent = np.flatnonzero(self.alive[: self.count] == 0)
             self.levels[absent] = ABSENT
-            self.previous[absent] = ABSENT
 
     def delete_rows(self, numbers: Int64s) -> None:
         """Mark distinct rows as deleted; their content may be inserted again later."""
@@ -481,18 +479,20 @@ class StoredRelation(RelationIndexes):
         packed._is_trimmed = self._is_trimmed
         numbers = np.flatnonzero(self.alive[: self.count]) if self.deleted else np.arange(self.count)
         packed._enlarge_rows(len(numbers))
-        rows, names = self.rows, _ANNOTATIONS if self.counts.size else ()
+        rows, is_annotated = self.rows, bool(self.counts.size)
 
         def move(first: int, last: int) -> None:
             some = numbers[first:last]
             packed.held[first:last] = rows[some]
-            for name in names:
-                getattr(packed, name)[first:last] = getattr(self, name)[some]
+            if is_annotated:
+                packed.levels[first:last] = self.levels[some]
 
         share_rows(move, len(numbers), share)
-        if names:
-            counted = np.flatnonzero(self.counts[numbers])
-            packed.counts[counted] = self.counts[numbers[counted]]
+        if is_annotated:
+            for name in ("counts", "before"):
+                few = getattr(self, name)[numbers]
+                written = np.flatnonzero(few)
+                getattr(packed, name)[written] = few[written]
         packed.count = len(numbers)
         packed._build_slots(share)
         return packed

@@ -19,7 +19,8 @@ from tidelog.values.image import Add, AnyArray, ArrayOf
 # Room for rows to come, so that the first of them do not copy everything; on the disk it takes none.
 _ROOM: Final = 4096
 _ROOM_SHARE: Final = 4
-_ROW_ARRAYS: Final = ("held", "alive", "levels", "previous", "counts")
+# `before` is empty between epochs: only its size is kept.
+_ROW_ARRAYS: Final = ("held", "alive", "levels", "before", "counts")
 _INDEX_ARRAYS: Final = ("slots", "keys", "groups", "arena", "arena_state", "exact")
 _INDEX_NUMBERS: Final = ("is_dense", "rows_indexed", "group_count")
 
@@ -30,6 +31,7 @@ def write_relation(relation: StoredRelation, add: Add) -> dict[str, object]:
     relation.require_numbers()
     rows = _roomy(relation.count)
     arrays = {name: getattr(relation, name)[: relation.count] for name in _ROW_ARRAYS}
+    arrays["before"] = relation.before[:0]
     postings = [
         (list(name), index)
         for name, index in relation.indexes.items()

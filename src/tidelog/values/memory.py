@@ -58,6 +58,19 @@ def enlarged(
     return larger
 
 
+def enlarged_sparse(
+    array: npt.NDArray[Element], capacity: int, used: int, *, is_sparse: bool = True
+) -> npt.NDArray[Element]:
+    """Return a copy of an array with room for `capacity` elements, of which few were written.
+
+    Only these are copied, so that the pages of the others take no memory.
+    """
+    larger = zeros((capacity,), array.dtype, is_sparse=is_sparse)
+    written = np.flatnonzero(array[:used])
+    larger[written] = array[written]
+    return larger
+
+
 def give_back(array: npt.NDArray[Element], first: int, last: int) -> bool:
     """Give the memory of a range of rows back, whose content is lost; say whether that is possible."""
     pages: object = array

@@ -215,10 +215,10 @@ class RuleTrace:
         old, new = (make_join(shape, self._relations[0].rows) for _ in range(2))
         for place, index in self._indexes.items():
             new.levels[place]["index"] = index
-        old.atoms["levels"] = [relation.previous.ctypes.data for relation in self._relations]
-        new.atoms["levels"] = old.atoms["levels"]
-        if has_old:
-            new.atoms["levels"] = [relation.levels.ctypes.data for relation in self._relations]
+        for join in (old, new):
+            join.atoms["levels"] = [relation.levels.ctypes.data for relation in self._relations]
+            if join is old or not has_old:
+                join.atoms["before"] = [relation.before.ctypes.data for relation in self._relations]
         before = [trie.batches for trie in self.tries]
         after = [trie.following for trie in self.tries] if has_old else before
         return with_tries(old, before), with_tries(new, after)

@@ -115,7 +115,6 @@ class LocalState:
             self.widen()
         relation.append(self.pack(own, len(levels)))
         relation.levels[: relation.count] = levels
-        relation.previous[: relation.count] = levels
         # Few facts are counted, and input facts need not be; pages that are never written take no memory.
         counted = np.flatnonzero((counts != 0) & (levels != 0))
         relation.counts[counted] = counts[counted]
@@ -152,7 +151,6 @@ class LocalState:
             for name, start in first.items():
                 relation = self.relations[name]
                 relation.levels[start : relation.count] = level
-                relation.previous[start : relation.count] = level
 
     def require(self, code: int) -> None:
         """Raise `NeedsWideCodes` if a constant's code does not fit the state's width."""

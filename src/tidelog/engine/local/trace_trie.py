@@ -49,7 +49,7 @@ class TraceTrie:
     def load(self) -> None:
         """Load the facts of the old epoch."""
         relation = self.relation
-        numbers = self._matching(np.flatnonzero(relation.previous[: relation.count] != ABSENT))
+        numbers = self._matching(np.flatnonzero(relation.levels_before() != ABSENT))
         self.batches = self._batches(numbers)
         self._has_row = np.zeros(relation.rows.shape[0], np.uint8)
         self._has_row[numbers] = 1
@@ -63,7 +63,7 @@ class TraceTrie:
         changed = self._matching(changed)
         is_known, is_fact = self._has_row[changed] != 0, relation.levels[changed] != ABSENT
         known, self._fresh = changed[is_known], changed[~is_known & is_fact]
-        was_fact, is_fact = relation.previous[known] != ABSENT, is_fact[is_known]
+        was_fact, is_fact = relation.levels_before(known) != ABSENT, is_fact[is_known]
         self._dead_after = self._dead - int((is_fact & ~was_fact).sum())
         self._dropped, self.following = _NO_ROWS, list(self.batches)
         if self._dead_after and 2 * self._dead_after >= sum(map(len, self.batches)):
@@ -104,10 +104,10 @@ class TraceTrie:
 
     def _drop_dead_rows(self) -> None:
         """Leave the rows that are facts of neither epoch out of the new trie."""
-        levels, previous = self.relation.levels, self.relation.previous
         dropped, self.following = [_NO_ROWS], []
         for batch in self.batches:
-            is_dead = (levels[batch.numbers] == ABSENT) & (previous[batch.numbers] == ABSENT)
+            is_dead = self.relation.levels[batch.numbers] == ABSENT
+            is_dead &= self.relation.levels_before(batch.numbers) == ABSENT
             dropped.append(batch.numbers[is_dead].astype(np.int64))
             if not is_dead.all():
                 self.following.append(self._batch(batch.numbers[~is_dead]))

@@ -176,7 +176,7 @@ class Case:
             for name in made:
                 stored = self.ground.relation(name)
                 is_old, is_new = (
-                    levels[: stored.count] != ABSENT for levels in (stored.levels, stored.previous)
+                    levels != ABSENT for levels in (stored.levels[: stored.count], stored.levels_before())
                 )
                 for side, differs in ((inserted, is_new & ~is_old), (deleted, is_old & ~is_new)):
                     if differs.any():

@@ -186,7 +186,7 @@ class ProofBuilder:
         name, number = place
         if name not in self._old:
             stored = self._ground.relation(name)
-            flags = stored.previous[: stored.count] != ABSENT
+            flags = stored.levels_before() != ABSENT
             for rows, was_there in ((self._difference.inserted, False), (self._difference.deleted, True)):
                 if name in rows:
                     numbers = self._ground.numbers(name, rows[name])

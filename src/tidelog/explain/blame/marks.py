@@ -103,7 +103,7 @@ class Marks:
             if "/" in name:
                 # Made for a negated atom: no result names it.
                 count = stored.count
-                is_new = (stored.previous[:count] == ABSENT) & (stored.levels[:count] != ABSENT)
+                is_new = (stored.levels_before() == ABSENT) & (stored.levels[:count] != ABSENT)
                 self._note_changed(name, np.flatnonzero(is_new))
 
     def _note_changed(self, name: str, numbers: Int64s) -> None:

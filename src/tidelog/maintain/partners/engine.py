@@ -128,7 +128,6 @@ class PartnerEngine:
         relation = self.state.relations[name]
         numbers = relation.locate(np.ascontiguousarray(rows[is_here].astype(self.state.dtype)))
         relation.levels[numbers] = levels[is_here]
-        relation.previous[numbers] = levels[is_here]
         relation.counts[numbers] = counts[is_here]
         relation.show_rows(numbers)
         relation.hide_absent_rows(numbers)

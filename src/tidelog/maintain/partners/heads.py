@@ -116,7 +116,9 @@ class PartnerHeads(Heads):
         tables = []
         for name, numbers in affected.items():
             relation, own = self.judge.relations[name], self._owned(name, numbers)
-            tables.append(Table(name, relation.rows[own], (relation.previous[own] == 0).astype(np.int32)))
+            tables.append(
+                Table(name, relation.rows[own], (relation.levels_before(own) == 0).astype(np.int32))
+            )
         parts: dict[str, list[Table]] = defaultdict(list)
         for message in self.wire.exchange([Message((), tuple(tables))] * self.wire.partners):
             for table in message.tables:

@@ -18,7 +18,7 @@ COUNTING = 4
 
 @inlined
 def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
-    """Remember the count of a row that is touched for the first time; return a status."""
+    """Remember the count and the level of a row that is touched for the first time; return a status."""
     relation, counters = tables.relations[number], tables.counters
     if relation.flags[row] != 0:
         return DONE
@@ -29,6 +29,7 @@ def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
     touched.relation = number
     touched.row = row
     touched.count = relation.counts[row]
+    relation.before[row] = ~relation.levels[row]
     counters.touched_count += 1
     return DONE
 

@@ -20,6 +20,7 @@ from tidelog.engine.local.by_row.layout import (
 from tidelog.maintain.small.derivations import spend, stands, walk
 from tidelog.maintain.small.heads import COUNTING, lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
+from tidelog.storage.annotations import level_before
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -180,7 +181,7 @@ def _walk_backward(tables: Tables, epoch: Epoch) -> int:
         relation, row = tables.relations[relation_of(item, tables.counters)], row_of(item)
         for back in range(relation.first_back, relation.first_back + relation.back_count):
             rule = tables.rules[tables.chains[tables.backs[back]].rule]
-            if rule.asks_backward != 0 or relation.previous[row] == 0:
+            if rule.asks_backward != 0 or level_before(relation.levels, relation.before, row) == 0:
                 status = walk(tables, epoch, tables.backs[back], row, HOLDING)
                 if status != DONE:
                     return status

@@ -21,6 +21,7 @@ from tidelog.engine.local.by_row.layout import (
     open_tables,
 )
 from tidelog.maintain.small.kernel import update_stratum
+from tidelog.storage.annotations import level_before
 from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
@@ -59,7 +60,7 @@ def point_literal(tables: Tables, literal: Literal) -> None:
     """Set the addresses of the annotations of a literal's rows."""
     relation = tables.relations[literal.relation]
     literal.levels = relation.levels
-    literal.previous = relation.previous
+    literal.before = relation.before
     literal.marks = relation.marks
 
 
@@ -89,7 +90,7 @@ def _prepare(tables: Tables, stratum: StratumRecord) -> None:
 @inlined
 def _change(relation: RelationRecord, row: Integer) -> int:
     """Return 1 for a row that became a fact, -1 for one that was a fact, otherwise 0."""
-    was = relation.previous[row] != ABSENT_LEVEL
+    was = level_before(relation.levels, relation.before, row) != ABSENT_LEVEL
     now = relation.levels[row] != ABSENT_LEVEL
     return int(now) - int(was)
 
@@ -129,11 +130,12 @@ def _note_changes(tables: Tables, epoch: Epoch, stratum: StratumRecord, begin: I
 
 @inlined
 def _forget(relation: RelationRecord, row: Integer) -> None:
-    """Clear the marks of a row, and hide it if it is not a fact."""
+    """Clear the marks of a row and its level of before, and hide it if it is not a fact."""
     is_absent = relation.levels[row] == ABSENT_LEVEL
     if is_absent and relation.alive[row] != 0:
         relation.alive[row] = 0
         relation.hidden_count += 1
+    relation.before[row] = 0
     relation.marks[row] = UNTOUCHED
     relation.flags[row] = 0
 
@@ -145,7 +147,7 @@ def _undo(tables: Tables, epoch: Epoch, begin: Integer) -> None:
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
         relation.counts[touched.row] = touched.count
-        relation.levels[touched.row] = relation.previous[touched.row]
+        relation.levels[touched.row] = level_before(relation.levels, relation.before, touched.row)
         _forget(relation, touched.row)
     tables.counters.touched_count = begin
 
@@ -163,7 +165,6 @@ def commit_strata(arrays: Int64s, like: CodeArray) -> None:
     for position in range(tables.counters.touched_count):
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
-        relation.previous[touched.row] = relation.levels[touched.row]
         _forget(relation, touched.row)
     tables.counters.touched_count = 0
 

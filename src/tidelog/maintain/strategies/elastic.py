@@ -121,7 +121,7 @@ class ElasticUpdate:
             keep = begin & (levels.was.max(axis=0) == last) & (levels.now.max(axis=0) > last)
             if keep.any():
                 numbers = head.find(np.ascontiguousarray(batch[keep, :arity]))
-                is_tight = (head.previous[numbers] == last + 1) & (head.levels[numbers] == last + 1)
+                is_tight = (head.levels_before(numbers) == last + 1) & (head.levels[numbers] == last + 1)
                 lost[rule.relation].append(numbers[is_tight])
 
         self._push(rule, last, take, lost=True)
@@ -174,7 +174,7 @@ class ElasticUpdate:
         self, rule: FlatRule, numbers: Int64s, levels: _Levels, last: int, gained: _Heads
     ) -> None:
         head = self.judge.relations[rule.relation]
-        is_deleted = (head.previous[numbers] <= last) & (head.levels[numbers] > last)
+        is_deleted = (head.levels_before(numbers) <= last) & (head.levels[numbers] > last)
         keep = is_deleted & (levels.now.max(axis=0) == last) & (levels.was.max(axis=0) <= last)
         if keep.any():
             gained[rule.relation].append(numbers[keep])
@@ -254,11 +254,12 @@ class ElasticUpdate:
             relation = self.judge.relations[literal.relation]
             numbers = batch[:, first + place]
             if literal.relation in self._rows:
-                levels.was[place] = relation.previous[numbers]
+                levels.was[place] = relation.levels_before(numbers)
                 levels.now[place] = relation.levels[numbers]
             elif literal.is_negated or literal.relation in self.judge.earlier:
-                for found, of_rows in zip(levels, (relation.previous, relation.levels), strict=True):
-                    is_fact = (numbers >= 0) & (of_rows[numbers] != ABSENT)
+                of_rows = relation.levels_before(numbers), relation.levels[numbers]
+                for found, of_epoch in zip(levels, of_rows, strict=True):
+                    is_fact = (numbers >= 0) & (of_epoch != ABSENT)
                     found[place] = np.where(is_fact != literal.is_negated, 0, ABSENT)
         return levels
 

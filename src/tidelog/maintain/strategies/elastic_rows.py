@@ -19,7 +19,7 @@ class ElasticRows:
 
     def __init__(self, relation: StoredRelation, marks: EpochMarks, *, is_eager: bool) -> None:
         self._relation, self._marks, self._is_eager = relation, marks, is_eager
-        previous = relation.previous[: relation.count]
+        previous = relation.levels_before()
         present = np.flatnonzero(previous != ABSENT)
         # Rows of the old epoch in the order of their levels, sorted when first asked for.
         self._present, self._order, self._starts = present, NO_ROWS, NO_ROWS
@@ -50,7 +50,7 @@ class ElasticRows:
         if not self._present.size or level > self.last_level:
             return NO_ROWS
         if not self._starts.size:
-            levels = self._relation.previous[self._present]
+            levels = self._relation.levels_before(self._present)
             self._order = self._present[np.argsort(levels, kind="stable")]
             self._starts = np.searchsorted(np.sort(levels), np.arange(self.last_level + 2))
         rows: Int64s = self._order[self._starts[level] : self._starts[level + 1]]
@@ -99,8 +99,8 @@ class ElasticRows:
         deleted = np.concatenate([self.deleted, self._lost])
         inserted = np.concatenate([self.inserted, self._gained])
         if self._is_eager:
-            was, now = relation.previous, relation.levels
-            deleted = deleted[(was[deleted] <= iteration) & (now[deleted] > iteration)]
-            inserted = inserted[(now[inserted] <= iteration) & (was[inserted] > iteration)]
+            was, now = relation.levels_before, relation.levels
+            deleted = deleted[(was(deleted) <= iteration) & (now[deleted] > iteration)]
+            inserted = inserted[(now[inserted] <= iteration) & (was(inserted) > iteration)]
         self.deleted, self.inserted = deleted, inserted
         self._lost = self._gained = NO_ROWS

@@ -102,7 +102,6 @@ def _insert(tables: Tables, found: Int64s, place: Integer, is_annotated: Integer
         return int(-row)
     if is_annotated != 0:
         relation.levels[row] = counters.level_count
-        relation.previous[row] = counters.level_count
     return DONE
 
 

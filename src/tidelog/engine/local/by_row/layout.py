@@ -45,7 +45,7 @@ class RelationRecord:
     slot_count: Word
     alive: ByteArray
     levels: Int32Array
-    previous: Int32Array
+    before: Int32Array
     counts: Int32Array
     marks: MarkBytes
     flags: MarkBytes

@@ -146,7 +146,6 @@ def locate_row(tables: Tables, relation: RelationRecord) -> Integer:
     if number >= 0:
         relation.alive[number] = 0
         relation.levels[number] = ABSENT_LEVEL
-        relation.previous[number] = ABSENT_LEVEL
         relation.counts[number] = 0
         relation.hidden_count += 1
     return number

@@ -17,7 +17,7 @@ from tidelog.storage.structs import columns
 
 # The arrays of relations, of what an epoch knows about them, and of indexes; tables have the addresses under
 # the same names.
-_ARRAYS = ("slots", "rows", "alive", "levels", "previous", "counts")
+_ARRAYS = ("slots", "rows", "alive", "levels", "before", "counts")
 _MARK_ARRAYS = ("marks", "flags")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
 _DIRECT_ARRAYS = ("newest", "earlier", "key_columns", "rest_columns")
