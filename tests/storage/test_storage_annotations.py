@@ -8,16 +8,17 @@ from support.code_rows import as_rows, as_tuples, distinct, row_lists, widths
 from support.kernel_oracles import oracle_of
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import (
-    FLAG,
     TENTATIVE,
     TENTATIVE_COUNT,
     TO_COUNT,
+    TOUCHED,
     UNCOUNTED,
     first_touched,
     lose_derivations,
     relax,
     take_offers,
 )
+from tidelog.storage.judge_row import IMPROVED
 
 ROWS = 6
 row_numbers = st.lists(st.integers(0, ROWS - 1), max_size=20)
@@ -105,16 +106,16 @@ def test_relaxing_keeps_the_smallest_level_and_its_derivations(levels, offers):
 @oracle_of(first_touched)
 @given(touched=st.lists(row_numbers, max_size=3))
 def test_rows_are_touched_for_the_first_time_once(touched):
-    """A row that was flagged before is not reported again."""
-    marks, known = np.zeros((ROWS, 2), np.uint8), []
+    """A row that was touched before is not reported again, and no row loses its status."""
+    marks, known = np.full(ROWS, IMPROVED, np.uint8), []
 
     for numbers in touched:
         fresh = int64s([-1] * len(numbers))
-        found = first_touched(marks, FLAG, int64s(numbers), fresh)
+        found = first_touched(marks, int64s(numbers), fresh)
         assert fresh[:found].tolist() == [row for row in distinct(numbers) if row not in known]
         known.extend(numbers)
 
-    assert marks[:, FLAG].tolist() == [int(row in known) for row in range(ROWS)]
+    assert marks.tolist() == [IMPROVED + TOUCHED * (row in known) for row in range(ROWS)]
 
 
 @oracle_of(take_offers)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from support.epochs import examples
 from support.kernel_oracles import oracle_of
 from tidelog.storage.address import address_of
-from tidelog.storage.annotations import STATUS
+from tidelog.storage.annotations import TOUCHED
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -25,7 +25,7 @@ from tidelog.storage.judge_row import (
     Literal,
     judge_batch,
 )
-from tidelog.storage.structs import MARK_BYTES, addresses_of, words_of
+from tidelog.storage.structs import addresses_of, words_of
 
 ABSENT = int(ABSENT_LEVEL)
 
@@ -139,10 +139,10 @@ def test_derivations_are_judged_by_the_definition(
         for field, values in ("before", before), ("levels", [fact.level for fact in facts]):
             kept.append(np.array(values, np.int32))
             literal[field] = address_of(kept[-1])
-        marks = np.zeros((len(facts), MARK_BYTES), np.uint8)
-        marks[:, STATUS] = [fact.mark for fact in facts]
-        kept.append(marks)
-        literal["marks"] = address_of(marks[:, STATUS])
+        # The flags in a mark are not part of its status.
+        marks = [fact.mark + TOUCHED * data.draw(st.booleans()) for fact in facts]
+        kept.append(np.array(marks, np.uint8))
+        literal["marks"] = address_of(kept[-1])
     combined = [each for each in product(*states) if may_be_found(kinds, each, place, reading)]
     rows = [
         [-1 if fact is None else states[at].index(fact) for at, fact in enumerate(each)] for each in combined

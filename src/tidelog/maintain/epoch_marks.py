@@ -8,7 +8,6 @@ from tidelog.maintain.row_delta import RowDelta
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import (
     ABSENT,
-    FLAG,
     STATUS,
     TENTATIVE,
     TENTATIVE_COUNT,
@@ -17,9 +16,8 @@ from tidelog.storage.annotations import (
     relax,
     take_offers,
 )
-from tidelog.storage.judge_row import CURRENT, IMPROVED, UNTOUCHED
+from tidelog.storage.judge_row import CURRENT, IMPROVED
 from tidelog.storage.kernel import Bools, Int32s, Int64s
-from tidelog.storage.structs import MARK_BYTES
 from tidelog.values.memory import zeros
 
 
@@ -34,32 +32,38 @@ class EpochMarks:
     def __init__(self, relation: StoredRelation) -> None:
         self.relation = relation
         self._journal: list[tuple[Int64s, Int32s]] = []
-        self._use(np.zeros((0, MARK_BYTES), np.uint8), np.zeros((0, 2), np.int32))
+        self._use(np.zeros(0, np.uint8), np.zeros((0, 2), np.int32))
 
     def _use(self, marks: Bools, offers: Int32s) -> None:
-        """Take the marks and the offers of all rows; the arrays are columns of these."""
-        self._marks, self._offers = marks, offers
-        self.status: Bools = marks[:, STATUS]
-        self.flags: Bools = marks[:, FLAG]
+        """Take the marks and the offers of all rows; the other arrays are columns of these."""
+        self.marks, self._offers = marks, offers
         self.tentative: Int32s = offers[:, TENTATIVE]
         self.tentative_counts: Int32s = offers[:, TENTATIVE_COUNT]
 
     def ensure_room(self) -> None:
         """Make the arrays as long as the relation's; new places are zero."""
         capacity = self.relation.rows.shape[0]
-        if len(self._marks) < capacity:
-            marks = zeros((capacity, MARK_BYTES), self._marks.dtype)
+        if len(self.marks) < capacity:
+            marks = zeros((capacity,), self.marks.dtype)
             offers = zeros((capacity, 2), self._offers.dtype, is_sparse=True)
             # Rows without marks have nothing else.
-            touched = np.flatnonzero(self._marks[: self.relation.count].view(np.uint16))
-            marks[touched] = self._marks[touched]
+            touched = np.flatnonzero(self.marks[: self.relation.count])
+            marks[touched] = self.marks[touched]
             offers[touched] = self._offers[touched]
             self._use(marks, offers)
+
+    def status(self, numbers: Int64s) -> Bools:
+        """Return the status of rows."""
+        return self.marks[numbers] & np.uint8(STATUS)
+
+    def set_status(self, numbers: Int64s, status: Int64s | int) -> None:
+        """Give rows a status; their flags stay."""
+        self.marks[numbers] = (self.marks[numbers] & ~np.uint8(STATUS)) | np.asarray(status, np.uint8)
 
     def touch(self, numbers: Int64s) -> None:
         """Remember the rows that were not touched yet, with their counts and levels before they change."""
         fresh = np.empty(numbers.size, np.int64)
-        found = first_touched(self._marks, FLAG, numbers, fresh)
+        found = first_touched(self.marks, numbers, fresh)
         if found:
             rows = fresh[:found]
             self._journal.append((rows, self.relation.counts[rows]))
@@ -91,7 +95,7 @@ class EpochMarks:
         """Give taken rows their tentative level; while they are current, marks say whether they had one."""
         relation = self.relation
         self.touch(numbers)
-        self.status[numbers] = np.where(relation.levels[numbers] == ABSENT, CURRENT, IMPROVED)
+        self.set_status(numbers, np.where(relation.levels[numbers] == ABSENT, CURRENT, IMPROVED))
         relation.levels[numbers] = -self.tentative[numbers] - 1
         relation.counts[numbers] = self.tentative_counts[numbers]
         self.tentative[numbers] = 0
@@ -139,8 +143,7 @@ class EpochMarks:
             return
         rows = self.touched()
         self.relation.forget_before(rows)
-        self.status[rows] = UNTOUCHED
-        self.flags[rows] = 0
+        self.marks[rows] = 0
         self.tentative[rows] = 0
         self._journal = []
 

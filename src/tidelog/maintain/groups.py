@@ -59,7 +59,7 @@ class GroupFacts:
     def _once(self, groups: Int64s) -> Int64s:
         """Return groups, each once."""
         touched = np.empty(groups.size, np.int64)
-        found = first_touched(self._flags.reshape(-1, 1), 0, groups, touched)
+        found = first_touched(self._flags, groups, touched)
         touched = touched[:found]
         self._flags[touched] = 0
         return touched

@@ -176,7 +176,7 @@ class Heads:
     def untouched(self, name: str, numbers: Int64s) -> Int64s:
         """Return those of the rows that are not affected yet, each once."""
         numbers = np.unique(numbers)
-        rows: Int64s = numbers[self.judge.marks[name].status[numbers] == UNTOUCHED]
+        rows: Int64s = numbers[self.judge.marks[name].status(numbers) == UNTOUCHED]
         return rows
 
     def without_proof(self, name: str, numbers: Int64s) -> Int64s:
@@ -234,7 +234,7 @@ class Heads:
         those that were input facts.
         """
         numbers = self.locate(name, rows)
-        is_open = self.judge.marks[name].status[numbers] != AFFECTED
+        is_open = self.judge.marks[name].status(numbers) != AFFECTED
         if not asked_by_all:
             is_open |= self.judge.relations[name].levels_before(numbers) != 0
         self.offer(name, numbers[is_open], levels[is_open])

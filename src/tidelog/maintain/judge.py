@@ -108,7 +108,7 @@ class EpochJudge:
             must_check = literal.is_negated or literal.relation in self.earlier
             flags = (0, literal.is_negated, marks is not None, must_check)
             read: list[Int32s | Bools] = [relation.levels, relation.before]
-            read += [] if marks is None else [marks.status]
+            read += [] if marks is None else [marks.marks]
             arrays += read
             literals.append((*flags, *map(address_of, read), *[0] * (3 - len(read))))
         return _judged(literals, batch, first, place, reading)

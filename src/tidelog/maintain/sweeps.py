@@ -203,4 +203,4 @@ class Sweeps:
 
     def _mark(self, rows: Rows, mark: int) -> None:
         for name, numbers in rows.items():
-            self.judge.marks[name].status[numbers] = mark
+            self.judge.marks[name].set_status(numbers, mark)

@@ -7,9 +7,11 @@ from tidelog.storage.structs import Elements
 
 # The level of a row that is not a fact now.
 ABSENT = np.int32(2**31 - 1)
-# The marks of a row in an epoch are two bytes, which are read for every row that joins meet and so lie close
-# together; an offer is a record of two numbers, so that it costs one miss.
-STATUS, FLAG = 0, 1
+# The mark of a row in an epoch is one byte, as it is read for every row that joins meet: its lowest bits are
+# the row's status, those above are flags, the first of which says that the epoch touched the row. An offer is
+# a record of two numbers, so that it costs one miss.
+STATUS = 3
+TOUCHED = 4
 TENTATIVE, TENTATIVE_COUNT = 0, 1
 # The count of a fact that was not counted yet (that of an input fact is one), and of one that has lost a
 # derivation since, and waits to be counted.
@@ -22,6 +24,18 @@ def level_before(levels: Elements, before: Elements, row: Integer) -> np.int64:
     """Return the level that a row had before the epoch in progress, as `RelationLevels` keeps it."""
     kept = before[row]
     return levels[row] if kept == 0 else ~kept
+
+
+@inlined
+def status_of(marks: Elements, row: Integer) -> np.int64:
+    """Return the status in the mark of a row."""
+    return marks[row] & STATUS
+
+
+@inlined
+def set_status(marks: Elements, row: Integer, status: Integer) -> None:
+    """Give a row a status; its flags stay."""
+    marks[row] = marks[row] - (marks[row] & STATUS) + status
 
 
 @inlined
@@ -76,13 +90,13 @@ def relax(
 
 
 @kernel
-def first_touched(marks: Bools, column: int, numbers: Int64s, fresh: Int64s) -> int:
-    """Flag rows in a column of their marks and write those that were not flagged before; return how many."""
+def first_touched(marks: Bools, numbers: Int64s, fresh: Int64s) -> int:
+    """Mark rows as touched and write those that were not before; return how many."""
     found = 0
     for position in range(numbers.shape[0]):
         row = numbers[position]
-        if marks[row, column] == 0:
-            marks[row, column] = 1
+        if marks[row] & TOUCHED == 0:
+            marks[row] |= TOUCHED
             fresh[found] = row
             found += 1
     return found

@@ -27,11 +27,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tidelog.storage.annotations import level_before
+from tidelog.storage.annotations import level_before, status_of
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s, Integer, inlined, kernel
 from tidelog.storage.structs import (
+    ByteArray,
     Int32Array,
-    MarkBytes,
     Table,
     Word,
     struct,
@@ -41,8 +41,8 @@ from tidelog.storage.structs import (
 # The level of a row that is not a fact.
 ABSENT_LEVEL = np.int64(2**31 - 1)
 
-# Marks of rows; a row is current while it is processed: just found to be affected, or just settled. If it has
-# had a level until then, the one of the old epoch, it is improved instead.
+# The status of a row; a row is current while it is processed: just found to be affected, or just settled. If
+# it has had a level until then, the one of the old epoch, it is improved instead.
 UNTOUCHED = 0
 AFFECTED = 1
 CURRENT = 2
@@ -72,7 +72,7 @@ class Literal:
     must_check: Word
     levels: Int32Array
     before: Int32Array
-    marks: MarkBytes
+    marks: ByteArray
 
 
 literals_at = table_of(Literal)
@@ -113,7 +113,7 @@ def _read(literal: Literal, row: Integer, reading: Integer) -> tuple[np.int64, n
     level = literal.levels[row]
     if reading in (GAINING, HOLDING):
         return level, level, np.int64(_UNCHANGED)
-    mark = literal.marks[row]
+    mark = status_of(literal.marks, row)
     if mark == UNTOUCHED:
         return level, level, np.int64(_UNCHANGED)
     if reading == LOSING:

@@ -37,12 +37,11 @@ class StructType(types.Type):
 
 
 class TableType(types.Type):
-    """A table in kernels: the address of its first struct or number; `stride` if numbers lie bytes apart."""
+    """A table in kernels: the address of its first struct or number."""
 
-    def __init__(self, element: Any, stride: int = 0) -> None:
+    def __init__(self, element: Any) -> None:
         self.dtype = element
-        self.stride = stride
-        super().__init__(name=f"table({element}, {stride})")
+        super().__init__(name=f"table({element})")
 
 
 @register_model(StructType)
@@ -65,8 +64,6 @@ def _element(context: Any, builder: Any, kind: TableType, table: Any, number: An
     if isinstance(element, StructType):
         return builder.gep(table, [builder.mul(number, number.type(len(element.fields) * _WORD))])
     pointer = context.get_value_type(element).as_pointer()
-    if kind.stride:
-        return builder.bitcast(builder.gep(table, [builder.mul(number, number.type(kind.stride))]), pointer)
     return builder.gep(builder.bitcast(table, pointer), [number])
 
 
@@ -153,7 +150,7 @@ def _element_type(declared: Any) -> Any:
 
 def _field_type(field: Any) -> Any:
     element = getattr(types, field.compiled)
-    return TableType(element, field.stride) if field.is_array else element
+    return TableType(element) if field.is_array else element
 
 
 def compiled_table_of(declared: Any) -> Any:

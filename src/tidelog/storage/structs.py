@@ -30,8 +30,6 @@ Row = TypeVar("Row")
 StructClass = TypeVar("StructClass", bound=type)
 Structs = npt.NDArray[np.void]
 _WORD = 8
-# How many bytes a row's marks are.
-MARK_BYTES = 2
 _COMPILED = "tidelog.storage.struct_types"
 
 
@@ -67,15 +65,15 @@ class RealWord(Word):
 
 
 class Elements:
-    """The array at an address, of integers of some kind, one behind the other or so many bytes apart."""
+    """The array at an address, of integers of some kind."""
 
-    def __init__(self, address: int, kind: Any, stride: int = 0) -> None:
+    def __init__(self, address: int, kind: Any) -> None:
         self.address = address
         self._kind = kind
-        self._stride = stride or ctypes.sizeof(kind)
+        self._size = ctypes.sizeof(kind)
 
     def _at(self, place: Integer) -> Any:
-        return self._kind.from_address(int(self.address) + int(place) * self._stride)
+        return self._kind.from_address(int(self.address) + int(place) * self._size)
 
     def __getitem__(self, place: Integer) -> np.int64:
         value = self._at(place).value
@@ -91,11 +89,9 @@ class ByteArray(Word):
     compiled = "uint8"
     is_array = True
     kind: Any = ctypes.c_uint8
-    # How many bytes lie between two elements, 0 if they lie together.
-    stride = 0
 
     def __get__(self, row: Any, _owner: type) -> Elements:  # type: ignore[override]  # see above
-        return Elements(row.words[self.place], self.kind, self.stride)
+        return Elements(row.words[self.place], self.kind)
 
     def __set__(self, row: Any, value: Elements) -> None:  # type: ignore[override]  # see above
         row.words[self.place] = value.address
@@ -106,12 +102,6 @@ class Int32Array(ByteArray):
 
     compiled = "int32"
     kind = ctypes.c_int32
-
-
-class MarkBytes(ByteArray):
-    """A field of a struct: the address of bytes, each one of a row's marks."""
-
-    stride = MARK_BYTES
 
 
 class Int64Array(ByteArray):

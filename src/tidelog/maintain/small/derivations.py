@@ -16,7 +16,7 @@ from tidelog.engine.local.by_row.layout import (
 )
 from tidelog.engine.local.by_row.lookup import find_row, locate_row
 from tidelog.maintain.small.heads import lose_derivation, offer_level
-from tidelog.storage.annotations import level_before
+from tidelog.storage.annotations import level_before, status_of
 from tidelog.storage.judge_row import ABSENT_LEVEL, AFFECTED, GAINING, HOLDING, LOSING, Question, judge_row
 from tidelog.storage.kernel import Integer, inlined
 
@@ -40,7 +40,7 @@ def _offer(tables: Tables, epoch: Epoch, rule: RuleRecord, level: Integer, readi
         return int(-row)
     if (
         reading == GAINING
-        and head.marks[row] == AFFECTED
+        and status_of(head.marks, row) == AFFECTED
         # Going backward it found this derivation, unless the rule is only asked for input facts.
         and (rule.asks_backward != 0 or level_before(head.levels, head.before, row) == 0)
     ):

@@ -1,30 +1,29 @@
 """Kernel parts: what happens to the annotations of a row.
 
 Most rows that an epoch meets are far from each other, and memory that was never written is mapped when it is
-first used. So a row's flags say which of its other annotations are worth reading.
+first used. So the flags in its mark say which of its other annotations are worth reading.
 """
 
 from tidelog.engine.local.by_row.layout import DONE, TOO_LARGE, Epoch, Offer, RelationRecord, Tables
 from tidelog.maintain.small.queue import push
-from tidelog.storage.annotations import TO_COUNT, UNCOUNTED, count_after_loss
+from tidelog.storage.annotations import TO_COUNT, TOUCHED, UNCOUNTED, count_after_loss
 from tidelog.storage.judge_row import ABSENT_LEVEL, CURRENT, IMPROVED, UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
 
-# The flags of a row: it is in the journal, it has an offer, it waits to be counted after a loss.
-TOUCHED = 1
-OFFERED = 2
-COUNTING = 4
+# More flags of a touched row, which is in the journal: it has an offer, it waits to be counted after a loss.
+OFFERED = 8
+COUNTING = 16
 
 
 @inlined
 def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
     """Remember the count and the level of a row that is touched for the first time; return a status."""
     relation, counters = tables.relations[number], tables.counters
-    if relation.flags[row] != 0:
+    if relation.marks[row] & TOUCHED != 0:
         return DONE
     if counters.touched_count == counters.journal_room:
         return TOO_LARGE
-    relation.flags[row] = TOUCHED
+    relation.marks[row] |= TOUCHED
     touched = epoch.journal[counters.touched_count]
     touched.relation = number
     touched.row = row
@@ -41,12 +40,12 @@ def lose_derivation(tables: Tables, epoch: Epoch, number: Integer, row: Integer)
     if status != DONE:
         return status
     relation = tables.relations[number]
-    before, flags = relation.counts[row], relation.flags[row]
+    before, mark = relation.counts[row], relation.marks[row]
     count = count_after_loss(before, relation.levels[row])
     if count == TO_COUNT:
-        if flags & COUNTING != 0:
+        if mark & COUNTING != 0:
             return DONE
-        relation.flags[row] = flags | COUNTING
+        relation.marks[row] = mark | COUNTING
     elif count != before:
         relation.counts[row] = count
     return push(tables, epoch, relation.levels[row], number, row) if count <= 0 else DONE
@@ -59,7 +58,7 @@ def offer_level(tables: Tables, epoch: Epoch, number: Integer, row: Integer, lev
     if status != DONE:
         return status
     relation = tables.relations[number]
-    if relation.flags[row] & OFFERED != 0:
+    if relation.marks[row] & OFFERED != 0:
         offer = epoch.offers[relation.counts[row]]
         if level == offer.level:
             offer.count += 1
@@ -83,20 +82,20 @@ def _give_offer(tables: Tables, epoch: Epoch, relation: RelationRecord, row: Int
     place = counters.offer_count
     counters.offer_count += 1
     relation.counts[row] = place
-    relation.flags[row] |= OFFERED
+    relation.marks[row] |= OFFERED
     return epoch.offers[place]
 
 
 @inlined
 def settle_row(epoch: Epoch, relation: RelationRecord, row: Integer, level: Integer) -> int:
-    """Give a row this level if it is the one offered, and let joins see it; return its mark then."""
-    if relation.flags[row] & OFFERED == 0 or epoch.offers[relation.counts[row]].level != level:
+    """Give a row this level if it is the one offered, and let joins see it; return its status then."""
+    if relation.marks[row] & OFFERED == 0 or epoch.offers[relation.counts[row]].level != level:
         return UNTOUCHED
-    mark = CURRENT if relation.levels[row] == ABSENT_LEVEL else IMPROVED
+    status = CURRENT if relation.levels[row] == ABSENT_LEVEL else IMPROVED
     relation.levels[row] = level
     relation.counts[row] = epoch.offers[relation.counts[row]].count
-    relation.flags[row] -= OFFERED
+    relation.marks[row] -= OFFERED
     if relation.alive[row] == 0:
         relation.alive[row] = 1
         relation.hidden_count -= 1
-    return mark
+    return status

@@ -20,7 +20,7 @@ from tidelog.engine.local.by_row.layout import (
 from tidelog.maintain.small.derivations import spend, stands, walk
 from tidelog.maintain.small.heads import COUNTING, lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
-from tidelog.storage.annotations import level_before
+from tidelog.storage.annotations import level_before, set_status, status_of
 from tidelog.storage.judge_row import (
     ABSENT_LEVEL,
     AFFECTED,
@@ -76,14 +76,14 @@ def _is_affected(tables: Tables, relation: RelationRecord, row: Integer, level: 
 
     A row that was not counted yet looks for one, and is not counted then either: the first is enough.
     """
-    if relation.marks[row] != UNTOUCHED:
+    if status_of(relation.marks, row) != UNTOUCHED:
         return 0
-    if relation.flags[row] & COUNTING == 0:
+    if relation.marks[row] & COUNTING == 0:
         return 1
     for back in range(relation.first_back, relation.first_back + relation.back_count):
         found = stands(tables, tables.backs[back], row, level)
         if found != 0:
-            relation.flags[row] -= COUNTING
+            relation.marks[row] -= COUNTING
             return min(found, 0)
     return 1
 
@@ -117,7 +117,7 @@ def _take_level(tables: Tables, epoch: Epoch, first: Integer, reading: Integer) 
         if mark != UNTOUCHED:
             if last == counters.queue_room:
                 return np.int64(-TOO_LARGE)
-            relation.marks[row] = mark
+            set_status(relation.marks, row, mark)
             epoch.taken[last] = item
             last += 1
     if reading == SETTLING:
@@ -139,7 +139,7 @@ def _use_rows(tables: Tables, epoch: Epoch, first: Integer, last: Integer, readi
     mark = AFFECTED if reading == LOSING else UNTOUCHED
     for position in range(first, last):
         item = epoch.taken[position]
-        tables.relations[relation_of(item, counters)].marks[row_of(item)] = mark
+        set_status(tables.relations[relation_of(item, counters)].marks, row_of(item), mark)
     counters.level_count += 1
     counters.work += LEVEL_WORK
     return spend(counters)

@@ -22,7 +22,7 @@ from tidelog.engine.local.by_row.layout import (
 )
 from tidelog.maintain.small.kernel import update_stratum
 from tidelog.storage.annotations import level_before
-from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED, Literal
+from tidelog.storage.judge_row import ABSENT_LEVEL, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
 _MOST_WORK = 4e18
@@ -130,14 +130,13 @@ def _note_changes(tables: Tables, epoch: Epoch, stratum: StratumRecord, begin: I
 
 @inlined
 def _forget(relation: RelationRecord, row: Integer) -> None:
-    """Clear the marks of a row and its level of before, and hide it if it is not a fact."""
+    """Clear the mark of a row and its level of before, and hide it if it is not a fact."""
     is_absent = relation.levels[row] == ABSENT_LEVEL
     if is_absent and relation.alive[row] != 0:
         relation.alive[row] = 0
         relation.hidden_count += 1
     relation.before[row] = 0
-    relation.marks[row] = UNTOUCHED
-    relation.flags[row] = 0
+    relation.marks[row] = 0
 
 
 @inlined

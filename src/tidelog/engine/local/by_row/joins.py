@@ -3,6 +3,7 @@
 import numpy as np
 
 from tidelog.engine.local.by_row.layout import JOIN_WIDTH, Cursor, IndexRecord, RelationRecord, Tables
+from tidelog.storage.annotations import status_of
 from tidelog.storage.join import compares
 from tidelog.storage.judge_row import ABSENT_LEVEL, UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
@@ -79,7 +80,7 @@ def is_within(tables: Tables, levels: Elements, marks: Elements, row: Integer) -
     other rows are marked, and the marks need not be read.
     """
     limit = tables.counters.level_limit
-    return bool(levels[row] < limit and (limit == ABSENT_LEVEL or marks[row] == UNTOUCHED))
+    return bool(levels[row] < limit and (limit == ABSENT_LEVEL or status_of(marks, row) == UNTOUCHED))
 
 
 @inlined

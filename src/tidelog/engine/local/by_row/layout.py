@@ -13,7 +13,6 @@ from tidelog.storage.structs import (
     ByteArray,
     Int32Array,
     Int64Array,
-    MarkBytes,
     RealWord,
     SlotArray,
     Table,
@@ -29,7 +28,7 @@ DEPTH = 16
 
 @struct
 class RelationRecord:
-    """A relation; `marks` and `flags` are only set if its stratum is laid out.
+    """A relation; `marks` are only set if its stratum is laid out.
 
     Uses are chains of that stratum from a literal of the relation, backs chains from its head. The ranges of
     the changed rows are those that stop and start being input facts, and being facts. While a stratum is
@@ -47,8 +46,7 @@ class RelationRecord:
     levels: Int32Array
     before: Int32Array
     counts: Int32Array
-    marks: MarkBytes
-    flags: MarkBytes
+    marks: ByteArray
     first_use: Word
     use_count: Word
     first_back: Word
@@ -190,7 +188,7 @@ class Cursor:
     hides_rows: Word
     is_limited: Word
     levels: Int32Array
-    marks: MarkBytes
+    marks: ByteArray
     binds: Word
     bind_count: Word
     filter_count: Word

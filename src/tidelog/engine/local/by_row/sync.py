@@ -18,24 +18,22 @@ from tidelog.storage.structs import columns
 # The arrays of relations, of what an epoch knows about them, and of indexes; tables have the addresses under
 # the same names.
 _ARRAYS = ("slots", "rows", "alive", "levels", "before", "counts")
-_MARK_ARRAYS = ("marks", "flags")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
 _DIRECT_ARRAYS = ("newest", "earlier", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
 # The same without making any of them: slots and rows are made when they are asked for.
 _arrays_now = attrgetter("_slots", "held", *_ARRAYS[2:])
-_mark_arrays_of = attrgetter("status", *_MARK_ARRAYS[1:])
 _index_arrays_of = attrgetter(*_INDEX_ARRAYS)
 _direct_arrays_of = attrgetter(*_DIRECT_ARRAYS)
 
 
 class MarkArrays(Protocol):
-    """The arrays of what an epoch knows about rows; there is one for each name of `_MARK_ARRAYS`."""
+    """What an epoch knows about rows."""
 
-    status: Bools
+    marks: Bools
 
     def ensure_room(self) -> None:
-        """Make the arrays as long as the relation's own."""
+        """Make the marks as long as the relation's own."""
 
 
 class Sync:
@@ -156,7 +154,7 @@ class Sync:
         if marks_of is not None:
             marks = marks_of(name)
             marks.ensure_room()
-            _write_addresses(row, _MARK_ARRAYS, _mark_arrays_of(marks))
+            row["marks"] = address_of(marks.marks)
 
     def _write_indexes(self, relations: Mapping[str, StoredRelation], names: Iterable[str]) -> None:
         """Update the indexes of some relations."""
