@@ -101,3 +101,22 @@ def test_a_large_first_change_is_not_followed():
     reports = {report.relations: report for report in found.strata}
     assert reports["far",].action is Action.RECOMPUTED
     assert "predicted to take" in reports["far",].reason
+
+
+def test_facts_that_a_rule_reads_in_vain_are_work():
+    """A rule that looks at all facts and derives few from them takes its time all the same."""
+    rules = """
+    .decl pair(x: number, y: number) .input pair
+    .decl chosen(x: number) .input chosen
+    .decl found(x: number, y: number)
+    found(x, y) :- pair(x, y), chosen(x), chosen(y).
+    .plan 0:(1,2,3)
+    """
+    pairs = [(x, y) for x in range(60) for y in range(60)]
+    run = Maintained(build(rules), {}, Settings()).start({"pair": pairs, "chosen": [(1,)]})
+
+    difference = run.change(insert={"chosen": [(2,)]}, strategy=Strategy.RECOMPUTE)
+
+    (found,) = (each for each in difference.strata if each.relations == ("found",))
+    assert difference.inserted["found"] == {(1, 2), (2, 1), (2, 2)}
+    assert found.work >= len(pairs)

@@ -5,9 +5,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tidelog.maintain.row_delta import compare_contents
+from tidelog.maintain import row_delta
+from tidelog.maintain.row_delta import compare_contents, compare_states
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
+from tidelog.storage.sharing import Task
 
 Facts = frozenset[tuple[int, int]]
 
@@ -54,3 +56,23 @@ def test_neither_side_has_all_facts_of_the_other(
 
     assert set(map(tuple, after.rows[delta.inserted].tolist())) == new - old
     assert set(map(tuple, after.rows[delta.deleted].tolist())) == old - new
+
+
+def _last_blocks_first(task: Task, count: int) -> None:
+    """Do each item by itself, the last one first, as threads may."""
+    for item in reversed(range(count)):
+        task(item, item + 1)
+
+
+@pytest.mark.parametrize("compare", [compare_contents, compare_states])
+@given(_FACTS, _FACTS, _FACTS)
+def test_threads_find_the_same_differences(compare, old: Facts, new: Facts, absent: Facts) -> None:
+    """Whoever looks at which block of rows, the rows found are the same and in the same order."""
+    alone = compare(_stored(old, absent - old), _stored(new))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_delta, "_BLOCK_ROWS", 2)
+        shared = compare(_stored(old, absent - old), _stored(new), _last_blocks_first)
+
+    assert shared.inserted.tolist() == alone.inserted.tolist()
+    assert shared.deleted.tolist() == alone.deleted.tolist()

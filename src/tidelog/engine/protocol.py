@@ -29,7 +29,11 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class StratumStatistics:
-    """What one stratum took; `bindings` is how many its joins yielded, where they were counted."""
+    """What one stratum took.
+
+    `bindings` is how many its joins yielded and `scanned` how many facts its rules began with, where they
+    were counted.
+    """
 
     relations: tuple[str, ...]
     is_recursive: bool
@@ -38,6 +42,7 @@ class StratumStatistics:
     derivations: int
     seconds: float
     bindings: int = 0
+    scanned: int = 0
 
 
 @dataclass(frozen=True, slots=True)

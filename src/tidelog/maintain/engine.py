@@ -109,7 +109,7 @@ class LocalMaintainedEngine(LocalEngine):
     def _start_maintenance(self, learned: Sequence[Learned]) -> None:
         """Follow changes from here on; `learned` is what each stratum has cost so far."""
         self.derivations = LocalDerivations(self._state, self._expressions, self._settings.jobs)
-        self._recomputed = Recomputed(self._state)
+        self._recomputed = Recomputed(self._state, self.derivations.sharing)
         self._maintainer = Maintainer(self._program, self, learned)
 
     def insert(self, relation: str, columns: Columns) -> None:

@@ -12,6 +12,7 @@ from tidelog.maintain.row_delta import RowDelta, compare_contents, compare_state
 from tidelog.program.nodes import Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.sharing import Sharing, alone
 
 
 @dataclass
@@ -19,6 +20,8 @@ class Recomputed:
     """The relations that the epoch in progress has evaluated again, and what they held before."""
 
     state: LocalState
+    # What shares the comparison of so many facts among threads.
+    sharing: Sharing = alone
     before: dict[str, StoredRelation] = field(default_factory=dict)
     # Relations whose rows have old levels, with the rows of deleted facts.
     _deleted: dict[str, Int64s] = field(default_factory=dict)
@@ -54,10 +57,11 @@ class Recomputed:
                 relations[name].show_rows(change.deleted)
         changes = {}
         for name, relation in old.items():
+            share = self.sharing(relations[name].count)
             if name in unread:
-                changes[name] = compare_contents(relation, relations[name])
+                changes[name] = compare_contents(relation, relations[name], share)
             else:
-                changes[name] = compare_states(relation, relations[name])
+                changes[name] = compare_states(relation, relations[name], share)
                 self._deleted[name] = changes[name].deleted
         return {n: change for n, change in changes.items() if change.size}, statistics
 

@@ -30,7 +30,8 @@ def evaluation_work(derivations: int, facts: int, iterations: int) -> int:
 
 def stratum_work(statistics: StratumStatistics) -> int:
     """Return the work a stratum took, according to the report of its evaluation."""
-    joined = max(statistics.derivations, statistics.bindings)
+    # A rule may look at many facts and derive little from them.
+    joined = max(statistics.derivations, statistics.bindings, statistics.scanned)
     return evaluation_work(joined, statistics.facts, statistics.iterations)
 
 

@@ -193,14 +193,14 @@ class StoredRelation(RelationLevels, RelationIndexes):
     def _enlarge_membership(self, needed: int, share: Share = by_one_thread) -> None:
         """Enlarge the slots, or switch to presence alone where it is smaller or faster."""
         if self.needs_numbers:
-            self.require_numbers()
+            self.require_numbers(share)
         elif not self.counts_derivations and not self.alive.size:
             if self._use(self._pairs(needed, share) or self._packed(needed, share)):
                 return
             if self._presence is not None:
-                self.require_numbers()
+                self.require_numbers(share)
         if not self._slots.size:
-            self._build_slots()
+            self._build_slots(share)
         if needed > FULLEST * len(self._slots):
             larger = zeros((slots_for(needed, len(self._slots)),), np.dtype(np.uint32))
             grow_slots(self._slots, larger, self.held)
@@ -242,11 +242,11 @@ class StoredRelation(RelationLevels, RelationIndexes):
             self.require_numbers()
         return self._slots
 
-    def require_numbers(self) -> None:
+    def require_numbers(self, share: Share = by_one_thread) -> None:
         """Switch back to slots, permanently: they also have a row's number."""
         self.needs_numbers = True
         if self._presence is not None or not self._slots.size:
-            self._build_slots()
+            self._build_slots(share)
 
     def _build_slots(self, share: Share = by_one_thread) -> None:
         """Enter all rows into a new table, which others see only once it is complete."""
@@ -281,7 +281,7 @@ class StoredRelation(RelationLevels, RelationIndexes):
         """Make membership take candidates, the first of which lies outside the present one."""
         self._may_use_pairs = False
         if not self._use(self._packed(self.count + len(outside), share, outside)):
-            self.require_numbers()
+            self.require_numbers(share)
 
     def are_present(
         self, batch: CodeArray, constants: Int64s, key: Int32s, lowest: int, highest: int

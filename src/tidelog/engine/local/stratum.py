@@ -74,6 +74,8 @@ class StratumRun:
         self._planned_sizes: dict[RuleId, dict[str, int]] = {}
         self._dominated: Dominated | None = None
         self._derivations = 0
+        # How many facts rules have begun with, whatever became of them.
+        self._scanned = 0
         # The input facts of relations with a law.
         self._input_rows: dict[str, npt.NDArray[np.int64]] = {}
 
@@ -103,7 +105,7 @@ class StratumRun:
             self._state.relations[name].forget_deleted_levels()
         self._derivations += sum(rule.derivations() for rule in self._repeated)
         facts, yielded = sum(self._sizes().values()), self._state.bindings - bindings
-        took = (self._derivations, time.perf_counter() - start, yielded)
+        took = (self._derivations, time.perf_counter() - start, yielded, self._scanned)
         return StratumStatistics(stratum.relations, stratum.is_recursive, iteration, facts, *took)
 
     def _begin(self) -> None:
@@ -261,6 +263,7 @@ class StratumRun:
         first, last = runnable.chain.rows()
         if first == last:
             return
+        self._scanned += min(runnable.chain.facts(), last - first)
         first_new = self._iteration_start[rule.plan.relation]
         is_plain = rule.plan.relation not in self._settlers and not target.alive.size
         appends = aside is None and is_plain and rule.plan.is_distinct and self._appends(rule.plan.relation)
