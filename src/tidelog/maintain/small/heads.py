@@ -10,14 +10,16 @@ from tidelog.storage.annotations import TO_COUNT, TOUCHED, UNCOUNTED, count_afte
 from tidelog.storage.judge_row import ABSENT_LEVEL, CURRENT, IMPROVED, UNTOUCHED
 from tidelog.storage.kernel import Integer, inlined
 
-# More flags of a touched row, which is in the journal: it has an offer, it waits to be counted after a loss.
+# More flags of a touched row, which is in the journal: it has an offer, it waits to be counted after a loss,
+# its level changed and the one of before is kept. Many touched rows keep their level.
 OFFERED = 8
 COUNTING = 16
+KEPT = 32
 
 
 @inlined
 def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
-    """Remember the count and the level of a row that is touched for the first time; return a status."""
+    """Remember the count of a row that is touched for the first time; return a status."""
     relation, counters = tables.relations[number], tables.counters
     if relation.marks[row] & TOUCHED != 0:
         return DONE
@@ -28,9 +30,17 @@ def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
     touched.relation = number
     touched.row = row
     touched.count = relation.counts[row]
-    relation.before[row] = ~relation.levels[row]
     counters.touched_count += 1
     return DONE
+
+
+@inlined
+def change_level(relation: RelationRecord, row: Integer, level: Integer) -> None:
+    """Give a touched row another level; the first time in an epoch that of before is kept."""
+    if relation.marks[row] & KEPT == 0:
+        relation.marks[row] |= KEPT
+        relation.before[row] = ~relation.levels[row]
+    relation.levels[row] = level
 
 
 @inlined
@@ -92,7 +102,7 @@ def settle_row(epoch: Epoch, relation: RelationRecord, row: Integer, level: Inte
     if relation.marks[row] & OFFERED == 0 or epoch.offers[relation.counts[row]].level != level:
         return UNTOUCHED
     status = CURRENT if relation.levels[row] == ABSENT_LEVEL else IMPROVED
-    relation.levels[row] = level
+    change_level(relation, row, level)
     relation.counts[row] = epoch.offers[relation.counts[row]].count
     relation.marks[row] -= OFFERED
     if relation.alive[row] == 0:

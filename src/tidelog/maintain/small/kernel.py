@@ -18,7 +18,7 @@ from tidelog.engine.local.by_row.layout import (
     Tables,
 )
 from tidelog.maintain.small.derivations import spend, stands, walk
-from tidelog.maintain.small.heads import COUNTING, lose_derivation, offer_level, settle_row
+from tidelog.maintain.small.heads import COUNTING, change_level, lose_derivation, offer_level, settle_row
 from tidelog.maintain.small.queue import level_of, pop, relation_of, row_of
 from tidelog.storage.annotations import level_before, set_status, status_of
 from tidelog.storage.judge_row import (
@@ -159,7 +159,7 @@ def _find_affected(tables: Tables, epoch: Epoch) -> int:
         counters.taken_count = last
     for position in range(counters.taken_count):
         item = epoch.taken[position]
-        tables.relations[relation_of(item, counters)].levels[row_of(item)] = ABSENT_LEVEL
+        change_level(tables.relations[relation_of(item, counters)], row_of(item), ABSENT_LEVEL)
     return DONE
 
 

@@ -20,8 +20,8 @@ from tidelog.engine.local.by_row.layout import (
     open_epoch,
     open_tables,
 )
+from tidelog.maintain.small.heads import KEPT
 from tidelog.maintain.small.kernel import update_stratum
-from tidelog.storage.annotations import level_before
 from tidelog.storage.judge_row import ABSENT_LEVEL, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
@@ -90,7 +90,9 @@ def _prepare(tables: Tables, stratum: StratumRecord) -> None:
 @inlined
 def _change(relation: RelationRecord, row: Integer) -> int:
     """Return 1 for a row that became a fact, -1 for one that was a fact, otherwise 0."""
-    was = level_before(relation.levels, relation.before, row) != ABSENT_LEVEL
+    if relation.marks[row] & KEPT == 0:
+        return 0
+    was = ~relation.before[row] != ABSENT_LEVEL
     now = relation.levels[row] != ABSENT_LEVEL
     return int(now) - int(was)
 
@@ -135,7 +137,8 @@ def _forget(relation: RelationRecord, row: Integer) -> None:
     if is_absent and relation.alive[row] != 0:
         relation.alive[row] = 0
         relation.hidden_count += 1
-    relation.before[row] = 0
+    if relation.marks[row] & KEPT != 0:
+        relation.before[row] = 0
     relation.marks[row] = 0
 
 
@@ -146,7 +149,8 @@ def _undo(tables: Tables, epoch: Epoch, begin: Integer) -> None:
         touched = epoch.journal[position]
         relation = tables.relations[touched.relation]
         relation.counts[touched.row] = touched.count
-        relation.levels[touched.row] = level_before(relation.levels, relation.before, touched.row)
+        if relation.marks[touched.row] & KEPT != 0:
+            relation.levels[touched.row] = ~relation.before[touched.row]
         _forget(relation, touched.row)
     tables.counters.touched_count = begin
 
