@@ -172,18 +172,22 @@ numbered(autoinc(), x) :- edge(x, _).
 """
 
 
-def test_facts_that_are_decided_together_are_with_one_worker():
-    """Choices, equivalences, subsumption and numbering need all facts: one worker has them, and says why."""
+def test_facts_that_are_decided_together_are_with_one_owner():
+    """Equivalences and numbering need all facts: one worker has them. Choices and subsumption are divided."""
     inputs = {"edge": [(1, 2), (2, 3), (4, 3), (7, 8)]}
 
     found, placements = evaluate(build(LAWS), inputs)
 
     assert found == run(LAWS, inputs=inputs)
     reasons = {each.relations[0]: (each.where, each.reason) for each in placements if each.relations}
-    for name in ("same", "tree", "best", "numbered"):
+    for name in ("same", "numbered"):
         where, reason = reasons[name]
         assert where is Where.WORKER
         assert reason.endswith("so one worker has all its facts")
+    for name in ("tree", "best"):
+        where, reason = reasons[name]
+        assert where is Where.PARTNERS
+        assert reason.endswith("each partner decides about the facts that it owns")
 
 
 LOUD = """
