@@ -67,18 +67,18 @@ class Settler:
         if len(rows):
             order = self._codec.sort_rows(list(rows.T), types)
             rows = rows[order]
-        gone = np.empty(0, np.int64)
+        deleted = np.empty(0, np.int64)
         if self._choice is not None:
             rows = self._choice.admit(rows)
         if self._lattice is not None:
             replaced, rows = self._lattice.join(rows)
             if len(replaced):
-                gone = self._stored.find(replaced.astype(self._stored.dtype))
-                self._stored.delete_rows(gone)
+                deleted = self._stored.find(replaced.astype(self._stored.dtype))
+                self._stored.delete_rows(deleted)
         if self._equivalence is not None:
             rows = self._equivalence.close(rows)
         self._stored.insert(self._packed(rows))
-        return gone
+        return deleted
 
     def narrow(self, candidates: Rows) -> bool:
         """Narrow the values of a lattice to what rules derive from them; say whether any changed."""

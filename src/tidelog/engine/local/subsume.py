@@ -34,7 +34,7 @@ class Dominated:
         one was new, unless the body itself reads a relation of the stratum, which may have changed.
         """
         kinds = self._kinds
-        gone: dict[str, list[Int64s]] = {}
+        removed: dict[str, list[Int64s]] = {}
         while kinds:
             doomed: dict[str, list[CodeArray]] = {}
             for kind in kinds:
@@ -47,10 +47,10 @@ class Dominated:
                     numbers = relation.find(np.ascontiguousarray(batch))
                     present = np.unique(numbers[numbers >= 0])
                     relation.delete_rows(present)
-                    gone.setdefault(name, []).append(present)
+                    removed.setdefault(name, []).append(present)
                 deleted += relation.deleted - before
             kinds = [kind for kind in self._kinds if kind.reads_changing] if deleted else []
-        return {name: np.concatenate(parts) for name, parts in gone.items()}
+        return {name: np.concatenate(parts) for name, parts in removed.items()}
 
 
 class _Kind:

@@ -1,10 +1,10 @@
 """What a partner does where a law decides which facts stay: it decides about the facts that it owns.
 
 Candidates of an iteration go to the owners of their facts. An owner chooses, joins or deletes as the local
-engine does, and tells the partners that keep copies which facts are gone and which are new:
+engine does, and tells the partners that keep copies which facts are deleted and which are new:
 
     iteration 3, partner 1 owns x = 7     distance(7, 12) is joined with the candidate (7, 9)
-    to those with copies                  gone: distance(7, 12)    new: distance(7, 9)
+    to those with copies                  deleted: distance(7, 12)    new: distance(7, 9)
 """
 
 from collections.abc import Mapping
@@ -25,8 +25,8 @@ from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.key_owners import KeyOwners
 from tidelog.storage.lattice_table import LatticeTable
 
-# What stands before the name of a relation whose facts are gone.
-_GONE = "gone "
+# What stands before the name of a relation whose facts are deleted.
+_DELETED = "deleted "
 
 
 class OwnLaws:
@@ -39,7 +39,7 @@ class OwnLaws:
         self._wire = wire
         self._settlers: dict[str, Settler] = {}
         self._dominated: Dominated | None = None
-        self._gone: dict[str, CodeArray] = {}
+        self._deleted: dict[str, CodeArray] = {}
         subsumed = {each.less.relation for each in stratum.subsumptions}
         relations = state.program.relations
         self._settled = [name for name in stratum.relations if needs_settling(relations[name])]
@@ -84,9 +84,9 @@ class OwnLaws:
 
     def decide(self, first_new: Mapping[str, int], expressions: Expressions) -> None:
         """Decide about the candidates of an iteration; rows from `first_new` on are those it found."""
-        state, gone = self._state, dict[str, Int64s]()
+        state, deleted = self._state, dict[str, Int64s]()
         for name, settler in self._settlers.items():
-            gone[name] = settler.settle()
+            deleted[name] = settler.settle()
         if self._stratum.subsumptions:
             for name, first in first_new.items():
                 state.visible[name].delta, state.visible[name].end = first, state.relations[name].count
@@ -94,27 +94,27 @@ class OwnLaws:
             if self._dominated is None:
                 self._dominated = Dominated(self._stratum, state, expressions)
             for name, numbers in self._dominated.delete().items():
-                gone[name] = np.concatenate([gone.get(name, np.empty(0, np.int64)), numbers])
-        self._gone = {}
-        for name, numbers in gone.items():
+                deleted[name] = np.concatenate([deleted.get(name, np.empty(0, np.int64)), numbers])
+        self._deleted = {}
+        for name, numbers in deleted.items():
             # What came and went in this iteration was never sent.
             known = numbers[numbers < first_new[name]]
             if known.size:
-                self._gone[name] = state.relations[name].rows[known]
+                self._deleted[name] = state.relations[name].rows[known]
 
-    def gone(self) -> list[list[Rows]]:
-        """Return, for each partner, the facts that are gone and of which it keeps copies."""
+    def deleted(self) -> list[list[Rows]]:
+        """Return, for each partner, the facts that are deleted and of which it keeps copies."""
         parcels: list[list[Rows]] = [[] for _ in range(self._wire.partners)]
-        for name, rows in self._gone.items():
+        for name, rows in self._deleted.items():
             for partner, part in copies_to_send(rows, self._routes.relations[name], self._wire):
-                parcels[partner].append(Rows(_GONE + name, part))
+                parcels[partner].append(Rows(_DELETED + name, part))
         return parcels
 
     def take(self, table: Rows) -> bool:
-        """Delete the copies of facts that are gone, if that is what the table has; say whether it is."""
-        if not table.name.startswith(_GONE):
+        """Delete the copies of facts that are deleted, if that is what the table has; say whether it is."""
+        if not table.name.startswith(_DELETED):
             return False
-        relation = self._state.relations[table.name.removeprefix(_GONE)]
+        relation = self._state.relations[table.name.removeprefix(_DELETED)]
         numbers = relation.find(np.ascontiguousarray(table.rows))
         relation.delete_rows(np.unique(numbers[numbers >= 0]))
         return True

@@ -307,7 +307,7 @@ class PartnerRun:
         """Send new facts to the partners that keep copies; return how many are new in all."""
         parcels: list[list[Rows]] = [[] for _ in range(self.wire.partners)]
         if self._laws is not None:
-            parcels = self._laws.gone()
+            parcels = self._laws.deleted()
         new = 0
         for name, count in self.iteration_start.items():
             relation, route = self.state.relations[name], self.routes.relations[name]
