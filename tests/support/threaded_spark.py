@@ -1,21 +1,30 @@
 """Spark's engines with partners in threads in place of workers: no Java, no stage, the same work."""
 
 import pickle
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib import import_module
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from support.programs import insert, read
+from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark import engine as spark_engine
+from tidelog.engine.spark.engine import Placement, SparkEngine
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.job import BarrierJob, raise_failures
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.wire import PartnerLostError, Wire, between_threads
+from tidelog.program.nodes import Program
+from tidelog.values import Codec
+
+LIMIT = Settings(jobs=1, iteration_limit=500)
 
 
 def run_in_threads(spark: object, job: BarrierJob, resume: object = None) -> list[Message]:
@@ -59,3 +68,25 @@ def options(storage: str, partners: int, **others: Any) -> SparkOptions:
     spark: Any = SimpleNamespace(conf=conf, sparkContext=SimpleNamespace(master="local[4]"))
     chosen = {"driver_facts": -1, "exchange": "sockets", **others}
     return SparkOptions(spark, partners=partners, storage=storage, **chosen)
+
+
+def evaluate(
+    program: Program,
+    inputs: Any,
+    functions: Any = None,
+    *,
+    partners: int = 3,
+    limit: int | None = 500,
+    **others: Any,
+) -> tuple[dict[str, Any], tuple[Placement, ...]]:
+    """Return every relation after an evaluation by partners in threads, and where each stratum ran."""
+    codec = Codec(program.types)
+    with tempfile.TemporaryDirectory() as folder, threads_for_workers():
+        chosen = options(folder, partners, **others)
+        settings = replace(LIMIT, iteration_limit=limit)
+        engine = SparkEngine(program, codec, settings, functions or {}, chosen)
+        for name, facts in inputs.items():
+            insert(engine, program.relations[name], codec, facts)
+        engine.evaluate(SilentObserver())
+        found = {name: read(engine, relation, codec) for name, relation in program.relations.items()}
+        return found, engine.placements

@@ -21,11 +21,15 @@ def check_convergence(
     values may improve for ever without a single new key.
     """
     check_iterations(iteration, stratum, settings)
-    allowed = _LATTICE_ITERATIONS + _ITERATIONS_PER_FACT * facts
-    if settings.iteration_limit is not None or iteration <= allowed:
+    if settings.iteration_limit is not None or iteration <= allowed_iterations(facts):
         return
     if program.has_lattice(stratum):
         raise TidelogError([endless(stratum)])
+
+
+def allowed_iterations(facts: int) -> int:
+    """Return how many iterations a stratum with a lattice may take, if it has so many facts."""
+    return _LATTICE_ITERATIONS + _ITERATIONS_PER_FACT * facts
 
 
 def is_full(stratum: Stratum, program: Program, size: Callable[[str], int]) -> bool:

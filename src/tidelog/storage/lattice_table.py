@@ -8,6 +8,7 @@ from tidelog.storage.value_order import ValueOrder
 from tidelog.values.memory import enlarge
 
 _NONE = -1
+_NO_ROWS: Int64s = np.empty(0, np.int64)
 
 
 @kernel
@@ -81,10 +82,10 @@ class LatticeTable:
             self._changed.append(changed[:found])
         return found
 
-    def settle(self) -> None:
-        """Replace the facts of keys with a better value."""
+    def settle(self) -> Int64s:
+        """Replace the facts of keys with a better value; return the rows that were replaced."""
         if not self._changed:
-            return
+            return _NO_ROWS
         keys = np.concatenate(self._changed)
         self._changed = []
         self._is_changed[keys] = 0
@@ -92,7 +93,7 @@ class LatticeTable:
         rows = np.empty((keys.size, stored.arity), stored.dtype)
         rows[:, self._plain] = self._keys.rows[keys]
         rows[:, self._column] = self._order.to_codes(self._best[keys])
-        replaced = self._rows[keys]
+        replaced: Int64s = self._rows[keys]
         replaced = replaced[replaced != _NONE]
         if replaced.size:
             stored.delete_rows(replaced)
@@ -102,3 +103,4 @@ class LatticeTable:
         self._rows[keys] = np.arange(before, stored.count)
         if stored.counts.size:
             stored.counts[before : stored.count] = self._counts[keys]
+        return replaced

@@ -1,6 +1,5 @@
 """Strata that work on texts and records run on workers, and partners agree on the codes of what they make."""
 
-import tempfile
 import threading
 
 import pytest
@@ -9,30 +8,13 @@ from hypothesis import strategies as st
 
 from conformance.functions import FUNCTIONS
 from conformance.test_conformance import CASES, NAMES
-from support.programs import build, insert, outputs, read, read_inputs, run, show
+from support.programs import build, outputs, read_inputs, run, show
 from support.strategies import RandomProgram, programs
-from support.threaded_spark import options, threads_for_workers
+from support.threaded_spark import LIMIT, evaluate
 from tidelog import TidelogError
-from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark import skew
-from tidelog.engine.spark.engine import SparkEngine, Where
+from tidelog.engine.spark.engine import Where
 from tidelog.engine.spark.work import StratumEvaluation
-from tidelog.values import Codec
-
-LIMIT = Settings(jobs=1, iteration_limit=500)
-
-
-def evaluate(program, inputs, functions=None, *, partners=3, **others):
-    """Return every relation after an evaluation by partners in threads, and where each stratum ran."""
-    codec = Codec(program.types)
-    with tempfile.TemporaryDirectory() as folder, threads_for_workers():
-        chosen = options(folder, partners, **others)
-        engine = SparkEngine(program, codec, LIMIT, functions or {}, chosen)
-        for name, facts in inputs.items():
-            insert(engine, program.relations[name], codec, facts)
-        engine.evaluate(SilentObserver())
-        found = {name: read(engine, relation, codec) for name, relation in program.relations.items()}
-        return found, engine.placements
 
 
 @settings(max_examples=60)
@@ -190,18 +172,22 @@ numbered(autoinc(), x) :- edge(x, _).
 """
 
 
-def test_facts_that_are_decided_together_are_with_one_worker():
-    """Choices, equivalences, subsumption and numbering need all facts: one worker has them, and says why."""
+def test_facts_that_are_decided_together_are_with_one_owner():
+    """Equivalences and numbering need all facts: one worker has them. Choices and subsumption are divided."""
     inputs = {"edge": [(1, 2), (2, 3), (4, 3), (7, 8)]}
 
     found, placements = evaluate(build(LAWS), inputs)
 
     assert found == run(LAWS, inputs=inputs)
     reasons = {each.relations[0]: (each.where, each.reason) for each in placements if each.relations}
-    for name in ("same", "tree", "best", "numbered"):
+    for name in ("same", "numbered"):
         where, reason = reasons[name]
         assert where is Where.WORKER
         assert reason.endswith("so one worker has all its facts")
+    for name in ("tree", "best"):
+        where, reason = reasons[name]
+        assert where is Where.PARTNERS
+        assert reason.endswith("each partner decides about the facts that it owns")
 
 
 LOUD = """

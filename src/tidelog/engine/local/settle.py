@@ -9,11 +9,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.user_functors import call_functor, find_functor, no_join
 from tidelog.program.nodes import INTRINSIC_JOINS, Lattice, Program, Relation
 from tidelog.storage import StoredRelation
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.value_order import ValueOrder
 from tidelog.values import NoValueError, Value
@@ -53,13 +54,12 @@ class Settler:
         elif relation.lattice_columns:
             self._lattice = _Lattice(relation, program, codec, functions)
 
-    def settle(self, candidates: CodeArray | None = None) -> None:
-        """Insert the candidates that are facts now; delete the facts they replace."""
+    def settle(self, candidates: CodeArray | None = None) -> Int64s:
+        """Insert the candidates that are facts now; delete the facts they replace, and return their rows."""
         if self._table is not None:
             if candidates is not None:
                 self._table.insert(candidates)
-            self._table.settle()
-            return
+            return self._table.settle()
         assert isinstance(self.pending, StoredRelation)
         rows = (self.pending.live_rows() if candidates is None else candidates).astype(np.int64)
         self.pending = StoredRelation(self._relation.arity, self._stored.dtype)
@@ -67,15 +67,18 @@ class Settler:
         if len(rows):
             order = self._codec.sort_rows(list(rows.T), types)
             rows = rows[order]
+        deleted = np.empty(0, np.int64)
         if self._choice is not None:
             rows = self._choice.admit(rows)
         if self._lattice is not None:
             replaced, rows = self._lattice.join(rows)
             if len(replaced):
-                self._stored.delete_rows(self._stored.find(replaced.astype(self._stored.dtype)))
+                deleted = self._stored.find(replaced.astype(self._stored.dtype))
+                self._stored.delete_rows(deleted)
         if self._equivalence is not None:
             rows = self._equivalence.close(rows)
-        self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
+        self._stored.insert(self._packed(rows))
+        return deleted
 
     def narrow(self, candidates: Rows) -> bool:
         """Narrow the values of a lattice to what rules derive from them; say whether any changed."""
@@ -88,8 +91,14 @@ class Settler:
         replaced, rows = self._lattice.narrow(rows)
         if len(replaced):
             self._stored.delete_rows(self._stored.find(replaced.astype(self._stored.dtype)))
-            self._stored.insert(np.ascontiguousarray(rows.astype(self._stored.dtype)))
+            self._stored.insert(self._packed(rows))
         return bool(len(replaced))
+
+    def _packed(self, rows: Rows) -> CodeArray:
+        """Return rows of the relation's width; raise `NeedsWideCodes` if a value is too large."""
+        if self._stored.dtype == np.int32 and not fits_narrow(rows):
+            raise NeedsWideCodes
+        return np.ascontiguousarray(rows.astype(self._stored.dtype))
 
 
 def lattice_table(relation: Relation, stored: StoredRelation, program: Program) -> LatticeTable | None:

@@ -1,5 +1,6 @@
 """Subsumption: deletes the facts that another fact makes superfluous."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 
@@ -16,7 +17,7 @@ from tidelog.plan.order import best_chain
 from tidelog.plan.statistics import KnownSizes
 from tidelog.program import nodes
 from tidelog.program.walk_nodes import relations_read
-from tidelog.storage.kernel import CodeArray
+from tidelog.storage.kernel import CodeArray, Int64s
 
 
 class Dominated:
@@ -26,13 +27,14 @@ class Dominated:
         self._state = state
         self._kinds = [_Kind(each, stratum, state, expressions) for each in stratum.subsumptions]
 
-    def delete(self) -> None:
-        """Delete every fact that another one dominates, judged by the present facts.
+    def delete(self) -> Mapping[str, Int64s]:
+        """Delete every fact that another one dominates, judged by the present facts; return their rows.
 
         Requires all rows to be visible, the new ones as delta. Pairs of old facts were judged when the later
         one was new, unless the body itself reads a relation of the stratum, which may have changed.
         """
         kinds = self._kinds
+        removed: dict[str, list[Int64s]] = {}
         while kinds:
             doomed: dict[str, list[CodeArray]] = {}
             for kind in kinds:
@@ -43,9 +45,12 @@ class Dominated:
                 before = relation.deleted
                 for batch in batches:
                     numbers = relation.find(np.ascontiguousarray(batch))
-                    relation.delete_rows(np.unique(numbers[numbers >= 0]))
+                    present = np.unique(numbers[numbers >= 0])
+                    relation.delete_rows(present)
+                    removed.setdefault(name, []).append(present)
                 deleted += relation.deleted - before
             kinds = [kind for kind in self._kinds if kind.reads_changing] if deleted else []
+        return {name: np.concatenate(parts) for name, parts in removed.items()}
 
 
 class _Kind:

@@ -11,11 +11,11 @@ Known = Mapping[tuple[str, Value], int]
 
 
 def codes_of_constants(strata: Iterable[Stratum], codec: Codec) -> dict[tuple[str, Value], int]:
-    """Return the code of every constant in the rules that is not its own code."""
+    """Return the code of every constant in rules and subsumptions that is not its own code."""
     return {
         (node.type, node.value): codec.encode(node.value, node.type)
         for stratum in strata
-        for node in walk(stratum.rules)
+        for node in walk((*stratum.rules, *stratum.subsumptions))
         if isinstance(node, Constant) and not codec.types[node.type].kind.is_numeric
     }
 

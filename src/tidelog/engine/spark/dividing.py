@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.cut import cut_rules
+from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.routes import Routes, find_routes
 from tidelog.program.nodes import Program, Stratum
@@ -29,17 +30,20 @@ def divide_stratum(
     """Return how partners divide a stratum that reads relations of earlier strata of these sizes.
 
     Every partner may have all of a relation with at most so many facts. Partners of a stratum that
-    `is_connected` exchange facts even if each could find its derivations alone.
+    `is_connected` exchange facts even if each could find its derivations alone. Laws must be divisible.
     """
-    large = {name for name, size in sizes.items() if size > most}
+    owning = law_columns(stratum, program).columns
+    # Halves of rules take an iteration more, and laws decide by iterations.
+    is_whole = program.law_of(stratum) is not None
+    large = set() if is_whole else {name for name, size in sizes.items() if size > most}
     if not large:
-        routes = find_routes(stratum, program)
+        routes = find_routes(stratum, program, owning=owning)
         if routes.is_decomposed and is_connected:
             routes = replace(routes, is_decomposed=False)
         found = divide_outside(stratum, program, routes)
         return DividedStratum(program, found, remark=_remark(found, sizes, ()))
     cut = cut_rules(program, program.strata.index(stratum), large)
-    routes = find_routes(cut.stratum, cut.program, cut.dividing)
+    routes = find_routes(cut.stratum, cut.program, cut.dividing, owning)
     found = divide_outside(cut.stratum, cut.program, routes, cut.dividing)
     return DividedStratum(cut.program, found, cut.made, _remark(found, sizes, large if cut.made else ()))
 

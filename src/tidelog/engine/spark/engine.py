@@ -34,6 +34,7 @@ from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
 from tidelog.engine.spark.frames import read_codes, write_codes
 from tidelog.engine.spark.ingest import write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
+from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import (
     functions_of,
@@ -196,19 +197,23 @@ class SparkEngine:
                     names, Where.DRIVER, f"it reads {read:,} facts, which no worker is needed for"
                 )
         if whole is not None:
-            return Placement(names, Where.WORKER, f"{whole}, so one worker has all its facts")
-        return self._place_on_workers(stratum, names)
+            refusal = law_columns(stratum, self._program).refusal
+            if refusal is not None:
+                return Placement(names, Where.WORKER, f"{refusal}, so one worker has all its facts")
+        return self._place_on_workers(stratum, names, whole)
 
     def _needs_values(self, stratum: Stratum) -> bool:
-        reasons = (reason_for_values(stratum, self._program), reason_for_one_place(stratum, self._program))
-        return any(reason is not None for reason in reasons)
+        return (
+            reason_for_values(stratum, self._program) is not None
+            or law_columns(stratum, self._program).refusal is not None
+        )
 
     def _facts_read(self, stratum: Stratum) -> int:
         return sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})
 
-    def _place_on_workers(self, stratum: Stratum, names: tuple[str, ...]) -> Placement:
+    def _place_on_workers(self, stratum: Stratum, names: tuple[str, ...], law: str | None) -> Placement:
         """Choose, among the possible ways, the one that demands least of the cluster."""
-        no_frames = reason_against_frames(stratum, self._program)
+        no_frames = law or reason_against_frames(stratum, self._program)
         if not stratum.is_recursive and no_frames is None:
             return Placement(names, Where.DATAFRAME, "not recursive: Spark joins and spills")
         divided = self._divide(stratum)
@@ -217,6 +222,8 @@ class SparkEngine:
         refusal = reason_against_barrier(self._options, self._partners)
         if refusal is None:
             reason = f"{self._partners} partners exchange facts{divided.remark}"
+            if law is not None:
+                reason += f"; {law}, and each partner decides about the facts that it owns"
             return Placement(names, Where.PARTNERS, reason)
         if no_frames is None:
             return Placement(names, Where.SHUFFLE, refusal)
@@ -259,7 +266,7 @@ class SparkEngine:
             case Where.DATAFRAME | Where.SHUFFLE:
                 return self._run_as_frames(number, stratum, observer)
             case Where.WORKER:
-                return self._submit(self._payload(number, stratum, Routes({}, {}, False)), stratum, 1)
+                return self._run_alone(number, stratum)
             case _:
                 return self._run_on_partners(number, stratum)
 
@@ -316,16 +323,24 @@ class SparkEngine:
             self._payload(number, stratum, divided.routes), program=divided.program, made=divided.made
         )
         try:
-            return self._submit(payload, stratum, self._partners)
-        except NeedsWideCodes:
-            wide = replace(payload, is_wide=True, name=f"{payload.name}-wide", saved=None)
-            return self._submit(wide, stratum, self._partners)
+            try:
+                return self._submit(payload, stratum, self._partners)
+            except NeedsWideCodes:
+                wide = replace(payload, is_wide=True, name=f"{payload.name}-wide", saved=None)
+                return self._submit(wide, stratum, self._partners)
+        except _RepeatedKey:
+            # Which rules derive the two facts is found where all facts are.
+            return self._run_alone(number, stratum)
+
+    def _run_alone(self, number: int, stratum: Stratum) -> StratumStatistics:
+        return self._submit(self._payload(number, stratum, Routes({}, {}, False)), stratum, 1)
 
     def _payload(self, number: int, stratum: Stratum, routes: Routes) -> Evaluation:
         """Return what workers need for a stratum."""
         name = f"{number}-{uuid.uuid4().hex[:12]}"
         needed = {*earlier_relations(stratum), *stratum.relations}
         called = functions_of(stratum, self._program)
+        needs_values = _is_alone(routes) or self._needs_values(stratum)
         return Evaluation(
             program=self._program,
             stratum=number,
@@ -337,13 +352,13 @@ class SparkEngine:
             files={n: self._holdings[n].files(f"{name}-in") for n in needed if self._holdings[n].size},
             is_wide=any(self._holdings[n].is_wide for n in needed),
             checkpoint_seconds=self._options.checkpoint_seconds,
-            values=files_of_values(self._codec, self._folder) if self._needs_values(stratum) else None,
+            values=files_of_values(self._codec, self._folder) if needs_values else None,
             functions=pack_functions({n: each for n, each in self._functions.items() if n in called}),
         )
 
     def _submit(self, payload: Evaluation, stratum: Stratum, partners: int) -> StratumStatistics:
         begun = time.perf_counter()
-        options, is_alone = self._options, not payload.routes.relations
+        options, is_alone = self._options, _is_alone(payload.routes)
         module, function = ("alone", "evaluate_alone") if is_alone else ("work", "evaluate")
         work = (f"tidelog.engine.spark.{module}", function, payload)
         job = BarrierJob(*work, partners, options.attempts, options.safety, options.rendezvous)
@@ -352,6 +367,8 @@ class SparkEngine:
         else:
             replies = run_job(options.spark, job, self._resume)
         results = [json.loads(reply.text) for reply in replies]
+        if any(result.get("repeats_key") for result in results):
+            raise _RepeatedKey
         parts = [result["statistics"] for result in results]
         self._heavy_values = results[0].get("heavy", 0)
         for name in stratum.relations:
@@ -376,6 +393,15 @@ class SparkEngine:
         assert isinstance(payload, Evaluation)
         saved = find_checkpoint(self._folder, payload.name)
         return dataclasses.replace(payload, saved=saved)
+
+
+class _RepeatedKey(Exception):  # noqa: N818 - a signal within this module
+    """Two facts of a relation agree on its keys."""
+
+
+def _is_alone(routes: Routes) -> bool:
+    """Say whether one worker has all facts of a stratum."""
+    return not routes.relations
 
 
 class _OneStratum(SilentObserver):

@@ -3,7 +3,7 @@
 Each partner runs the rules over its own part of the delta. Candidates go to their owners, which know
 whether they are new: many of them while rules still run, the rest at the end of the iteration. New facts
 go from there to the partners that keep copies. The second exchange carries the number of new facts, so all
-stop together.
+stop together. Where a law decides which facts stay, owners decide (see `laws`).
 """
 
 import time
@@ -13,7 +13,7 @@ from dataclasses import field
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.convergence import check_iterations
+from tidelog.engine.convergence import allowed_iterations, check_convergence
 from tidelog.engine.local.chains import make_chain
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
@@ -24,15 +24,18 @@ from tidelog.engine.protocol import Observer, Settings, StratumStatistics
 from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.candidates import Candidates
 from tidelog.engine.spark.kernels import split_own, take_own
+from tidelog.engine.spark.laws import OwnLaws
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.ownership import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import Routes
-from tidelog.engine.spark.wire import Wire
+from tidelog.engine.spark.wire import Wire, total
 from tidelog.plan import RulePlan
 from tidelog.plan.operators import Check, ScanView
 from tidelog.program.nodes import Stratum
+from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.lattice_table import LatticeTable
 from tidelog.storage.relation import NO_BYTES
 
 _PLAN_AGAIN_FACTOR = 4
@@ -104,7 +107,7 @@ class _Deliver(ChainStep):
     def run(self, batch: CodeArray) -> None:
         """Sort the batch by owner."""
         run = self._run
-        relation, first_new = run.state.relations[self._name], run.iteration_start[self._name]
+        relation, first_new = run.target(self._name), run.iteration_start[self._name]
         if run.values is not None:
             # Owners are known once all partners agree on the codes of new values.
             run.derivations += batch.shape[0]
@@ -144,6 +147,10 @@ class PartnerRun:
         self.values = context.values if context.wire.partners > 1 else None
         self._written: dict[str, Int64s] = {}
         self.candidates = Candidates(context.state, routes, context.wire)
+        has_law = context.state.program.law_of(stratum) is not None
+        self._laws = OwnLaws(stratum, context.state, routes, context.wire) if has_law else None
+        # How many facts partners had when the number of iterations was last compared with it.
+        self._facts = 0
         self.iteration_start = dict.fromkeys(stratum.relations, 0)
         self._planned_size = 0
         self._once: list[_Runnable] = []
@@ -157,6 +164,8 @@ class PartnerRun:
         """
         begun, bindings = time.perf_counter(), self.state.bindings
         if not iteration:
+            if self._laws is not None:
+                self._begin_laws(self._laws)
             for name in self.stratum.relations:
                 visible, relation = self.state.visible[name], self.state.relations[name]
                 visible.delta, visible.end = 0, relation.count
@@ -167,7 +176,7 @@ class PartnerRun:
         self._plan_rules(is_first=not iteration)
         while self.stratum.rules:
             iteration += 1
-            check_iterations(iteration, self.stratum, self._context.settings)
+            self._check_convergence(iteration)
             new = self._iterate(iteration)
             observer.iteration_finished(number, iteration, new, self.state.size())
             self._context.check_memory()
@@ -181,6 +190,10 @@ class PartnerRun:
             self.stratum.relations, self.stratum.is_recursive, iteration, facts,
             self.derivations, time.perf_counter() - begun, self.state.bindings - bindings,
         )  # fmt: skip
+
+    def target(self, name: str) -> StoredRelation | LatticeTable:
+        """Return where candidates of a relation that this partner owns are collected."""
+        return self.state.relations[name] if self._laws is None else self._laws.target(name)
 
     def owned(self, name: str) -> int:
         """Return how many facts this partner owns."""
@@ -204,7 +217,10 @@ class PartnerRun:
             self._send_candidates()
             new = self._send_copies()
         else:
-            new = sum(self.state.relations[n].count - count for n, count in self.iteration_start.items())
+            self._decide()
+            new = sum(
+                len(self.state.relations[n].live_rows(count)) for n, count in self.iteration_start.items()
+            )
         self.state.set_levels(self.iteration_start, iteration)
         for name, count in self.iteration_start.items():
             relation, visible = self.state.relations[name], self.state.visible[name]
@@ -240,7 +256,7 @@ class PartnerRun:
             rows = self.state.pack_rows(facts)
             own = rows[owned_rows(rows, self.routes.relations[name], self.wire)]
             self.derivations += len(own)
-            self.state.relations[name].insert(own, first_new=self.iteration_start[name])
+            self.target(name).insert(own, first_new=self.iteration_start[name])
 
     def _agree(self, values: SharedCodec) -> None:
         """Agree on the codes of new values, and rewrite the candidates that have them."""
@@ -258,26 +274,55 @@ class PartnerRun:
         messages = [Message((), tuple(tables)) for tables in self.candidates.take()]
         for message in self.wire.exchange(messages):
             for table in message.tables:
-                relation = self.state.relations[table.name]
+                relation = self.target(table.name)
                 relation.insert(table.rows, table.weights, self.iteration_start[table.name])
+        self._decide()
+
+    def _decide(self) -> None:
+        """Let laws decide which candidates are facts, and which facts stay."""
+        if self._laws is not None:
+            self._laws.decide(self.iteration_start, self._context.expressions)
+
+    def _begin_laws(self, laws: OwnLaws) -> None:
+        """Decide about input facts, each at its owner, and send copies of those that stay."""
+        laws.begin(self._context.expressions)
+        if self.wire.partners > 1 and not self.routes.is_decomposed:
+            self.iteration_start = {
+                name: 0 if name in laws.decided else self.state.relations[name].count
+                for name in self.stratum.relations
+            }
+            self._send_copies()
+            self.iteration_start = dict.fromkeys(self.stratum.relations, 0)
+
+    def _check_convergence(self, iteration: int) -> None:
+        """Raise a diagnostic if there were more iterations than allowed for the facts that partners have."""
+        settings, program = self._context.settings, self.state.program
+        if iteration > allowed_iterations(self._facts) and program.has_lattice(self.stratum):
+            facts = sum(self.owned(name) for name in self.stratum.relations)
+            is_apart = self.wire.partners == 1 or self.routes.is_decomposed
+            self._facts = facts if is_apart else total(self.wire, facts)[0]
+        check_convergence(iteration, self.stratum, program, settings, self._facts)
 
     def _send_copies(self) -> int:
         """Send new facts to the partners that keep copies; return how many are new in all."""
         parcels: list[list[Rows]] = [[] for _ in range(self.wire.partners)]
+        if self._laws is not None:
+            parcels = self._laws.deleted()
         new = 0
         for name, count in self.iteration_start.items():
             relation, route = self.state.relations[name], self.routes.relations[name]
-            rows = relation.rows[count : relation.count]
+            rows = relation.live_rows(count)
             new += len(rows)
             for partner, part in copies_to_send(rows, route, self.wire):
                 parcels[partner].append(Rows(name, part))
         messages = [Message((new,), tuple(parcel)) for parcel in parcels]
-        total = 0
+        found = 0
         for message in self.wire.exchange(messages):
-            total += message.numbers[0]
+            found += message.numbers[0]
             for table in message.tables:
-                self.state.relations[table.name].insert(table.rows)
-        return total
+                if self._laws is None or not self._laws.take(table):
+                    self.state.relations[table.name].insert(table.rows)
+        return found
 
     # --- plans --------------------------------------------------------------------------------
 
@@ -296,9 +341,15 @@ class PartnerRun:
             if isinstance(operator, Check)
         }
         for name in self.stratum.relations:
-            # Copies are looked up by content before candidates are sent.
+            # Copies are looked up by content before candidates are sent, and facts that go are found by it.
             has_copies = len(self.routes.relations[name].columns) > 1 and self.wire.partners > 1
-            self.state.relations[name].needs_numbers = name in checked or has_copies
+            relation = self.state.relations[name]
+            if self._laws is not None and name in self._laws.decided:
+                relation.require_numbers()
+            else:
+                relation.needs_numbers = name in checked or has_copies
+        if self._laws is not None:
+            self._laws.plan_again()
         if is_first:
             # Parts that never communicate each run these rules, and keep what they own.
             is_apart = self.wire.partners == 1 or self.routes.is_decomposed

@@ -78,7 +78,9 @@ def functions_of(stratum: nodes.Stratum, program: nodes.Program) -> frozenset[st
 
 
 def _reasons(stratum: nodes.Stratum, program: nodes.Program) -> Iterator[str]:
-    for node in walk(stratum.rules):
+    for name in stratum.relations:
+        yield from _reasons_of_law(program.relations[name], program)
+    for node in walk((*stratum.rules, *stratum.subsumptions)):
         match node:
             case nodes.UserApplication():
                 yield f"a rule applies the function `{node.name}`"
@@ -94,6 +96,15 @@ def _reasons(stratum: nodes.Stratum, program: nodes.Program) -> Iterator[str]:
                 yield f"the constraint `{node.op}` needs the values behind codes"
             case _:
                 continue
+
+
+def _reasons_of_law(relation: nodes.Relation, program: nodes.Program) -> Iterator[str]:
+    if relation.choices and not all(program.kind_of(each.type).is_numeric for each in relation.columns):
+        yield f"the choice-domain of `{relation.name}` goes by the order of the values behind codes"
+    for place in relation.lattice_columns:
+        lattice = program.lattices[relation.columns[place].type]
+        if lattice.extreme is None or lattice.widen is not None:
+            yield f"functions join the values of `{relation.name}`"
 
 
 def _is_numeric(node: nodes.Application, program: nodes.Program) -> bool:

@@ -10,7 +10,7 @@ strata are at every partner, unless `outside` divides them. Where a stratum's at
 their relations are at every partner too, and the row that reads the delta decides.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from itertools import product
 from math import prod
@@ -88,14 +88,20 @@ def find_routes(
     stratum: Stratum,
     program: Program,
     dividing: Mapping[RuleId, frozenset[str]] | None = None,
+    owning: Mapping[str, frozenset[int]] | None = None,
 ) -> Routes:
     """Return the routes of a stratum: decomposed where its rules allow it, otherwise with few copies.
 
     `dividing` has the variables by which rules are better divided, because of what they read besides; it
-    rules out that parts have all facts of earlier strata, and with that decomposition.
+    rules out that parts have all facts of earlier strata, and with that decomposition. `owning` has the
+    columns that may decide who owns a fact, where not every column may: see `law_columns`.
     """
     rules = [_flat(rule, stratum, program, (dividing or {}).get(rule.id)) for rule in stratum.rules]
-    found = _decomposed(stratum, program, rules) if dividing is None else None
+    owned_by = {
+        name: sorted((owning or {}).get(name, range(program.relations[name].arity)))
+        for name in stratum.relations
+    }
+    found = _decomposed(stratum, owned_by, rules) if dividing is None else None
     if found is not None:
         return found
     reading = [rule for rule in rules if rule.inside]
@@ -107,8 +113,7 @@ def find_routes(
             for (_, atom), column in zip(rule.inside, chosen[rule.id], strict=True):
                 copies[atom.relation].add(column)
     owners = {
-        name: _best_owner(name, copies[name], program.relations[name].arity, rules, chosen)
-        for name in stratum.relations
+        name: _best_owner(name, copies[name], owned_by[name], rules, chosen) for name in stratum.relations
     }
     relations = {
         name: RelationRoute(owners[name], tuple(sorted(copies[name] | {owners[name]})), name in everywhere)
@@ -151,12 +156,12 @@ def variable_columns(atom: Atom) -> dict[str, int]:
     return found
 
 
-def _decomposed(stratum: Stratum, program: Program, rules: list[_Flat]) -> Routes | None:
+def _decomposed(stratum: Stratum, owned_by: Mapping[str, Sequence[int]], rules: list[_Flat]) -> Routes | None:
     """Return routes with one column for each relation, kept by every rule from body to head."""
-    arities = [program.relations[name].arity for name in stratum.relations]
-    if not stratum.is_recursive or not all(arities) or prod(arities) > _TRIED:
+    possible = [owned_by[name] for name in stratum.relations]
+    if not stratum.is_recursive or not all(possible) or prod(map(len, possible)) > _TRIED:
         return None
-    for columns in product(*(range(arity) for arity in arities)):
+    for columns in product(*possible):
         column = dict(zip(stratum.relations, columns, strict=True))
         if all(_keeps(rule, column) for rule in rules):
             relations = {name: RelationRoute(column[name], (column[name],)) for name in column}
@@ -214,10 +219,14 @@ def _kept(rules: list[_Flat], columns: tuple[tuple[int, ...], ...]) -> set[tuple
 
 
 def _best_owner(
-    name: str, copies: set[int], arity: int, rules: list[_Flat], chosen: Mapping[RuleId, tuple[int, ...]]
+    name: str,
+    copies: set[int],
+    possible: Sequence[int],
+    rules: list[_Flat],
+    chosen: Mapping[RuleId, tuple[int, ...]],
 ) -> int:
     """Return the column of the owner: one that leaves many heads where they are derived."""
-    if not arity:
+    if not possible:
         return WHOLE_ROW
 
     def local(column: int) -> int:
@@ -227,7 +236,7 @@ def _best_owner(
             if rule.head.relation == name and rule.id in chosen
         )
 
-    return max(sorted(copies) or range(arity), key=local)
+    return max(sorted(copies.intersection(possible)) or possible, key=local)
 
 
 def _is_local(rule: _Flat, columns: tuple[int, ...], owner: int) -> bool:

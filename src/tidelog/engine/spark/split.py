@@ -7,6 +7,8 @@
 
 Each half is then divided by one variable, and nothing is sent in the middle of a rule. The new
 relations belong to the stratum, and only partners see them.
+
+Rules of a stratum with a law stay whole: it decides by iterations, and halves take one more.
 """
 
 from collections.abc import Collection
@@ -27,11 +29,12 @@ def split_rules(program: Program) -> Program:
     strata: list[Stratum] = []
     for stratum in program.strata:
         names = set(stratum.relations)
+        may_split = stratum.is_recursive and program.law_of(stratum) is None
         rules: list[Rule] = []
         waiting = list(stratum.rules)
         while waiting:
             rule = waiting.pop(0)
-            halves = _halves(rule, names, program, ids) if stratum.is_recursive else None
+            halves = _halves(rule, names, program, ids) if may_split else None
             if halves is None:
                 rules.append(rule)
                 continue

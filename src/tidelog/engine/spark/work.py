@@ -18,9 +18,11 @@ from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.codes import Known, WorkerCodec
 from tidelog.engine.spark.files import Annotated, Folder, file_name
+from tidelog.engine.spark.laws import repeats_key
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.ownership import is_kept, owned_rows
 from tidelog.engine.spark.partner import PartnerContext, PartnerRun
+from tidelog.engine.spark.placement import reason_for_one_place
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
@@ -92,7 +94,10 @@ class StratumEvaluation:
         """Return statistics and the file of each relation."""
         payload = self._payload
         arities = {name: relation.arity for name, relation in payload.program.relations.items()}
-        self._routes = split_heavy(payload.routes, self._folder, payload.files, arities, self._wire)
+        has_law = reason_for_one_place(self._stratum, payload.program) is not None
+        if not has_law:
+            # Facts that are decided together stay with one owner, however many they are.
+            self._routes = split_heavy(payload.routes, self._folder, payload.files, arities, self._wire)
         for name, files in payload.files.items():
             self._load(name, files)
         iteration = 0
@@ -103,6 +108,8 @@ class StratumEvaluation:
         context = self._context()
         run = PartnerRun(self._stratum, self._routes, context)
         statistics = run.run(payload.stratum, SilentObserver(), iteration)
+        if has_law and repeats_key(self._stratum, self._state, self._routes, self._wire):
+            return {"repeats_key": True}
         # Spark may run an ordinary task twice at once, and each writes files of its own.
         name = f"{payload.name}-{uuid.uuid4().hex[:12]}" if payload.routes.is_decomposed else payload.name
         outputs = [each for each in self._stratum.relations if each not in payload.made]
@@ -128,7 +135,9 @@ class StratumEvaluation:
             context = PartnerContext(
                 self._state, Expressions(payload.program, codec, {}), payload.settings, self._wire
             )
-            if payload.checkpoint_seconds >= 0 and not payload.routes.is_decomposed:
+            # What was written of a law's facts may be gone by now.
+            may_save = not payload.routes.is_decomposed and payload.program.law_of(self._stratum) is None
+            if payload.checkpoint_seconds >= 0 and may_save:
                 context.after_iteration = self._checkpoint
             return context
         shared = SharedCodec(payload.program.types) if self._wire.partners > 1 else None
