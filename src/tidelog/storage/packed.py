@@ -240,7 +240,7 @@ def grow_words(old: Entries, new: Entries, first: int, last: int, is_shared: boo
             entry = np.uint64(old[position]) - ONE
             home = (np.uint64(position) - (entry & _FARTHEST)) & mask
             mixed = ((entry >> _DISTANCE) << bits) | home
-            is_met = is_shared and (home < meeting or home + _FARTHEST + _FARTHEST >= parting)
+            is_met = is_shared and bool(home < meeting or home + _FARTHEST + _FARTHEST >= parting)
             if not _enter(new, mixed, more, is_met):
                 return False
     return True
