@@ -109,6 +109,29 @@ def test_an_image_has_all_that_small_epochs_need(tmp_path: Path, monkeypatch: py
     assert sum(rows_entered) < 100
 
 
+def test_tables_of_an_image_have_room(tmp_path: Path):
+    """The first rows after an image are entered into the tables that it has: none is made again."""
+    # What is made of the groups of an aggregate is not in an image.
+    program = build(TREE.partition(".decl siblings")[0])
+    run = Maintained(program).start(_tree(20_000)).mapped(tmp_path / "image")
+    relations = run.engine.relations
+
+    def tables() -> dict[object, int]:
+        """Return how many slots each table has."""
+        found: dict[object, int] = {name: len(relations[name].slots) for name in relations}
+        for name in relations:
+            found |= {(name, key): len(index.slots) for key, index in relations[name].indexes.items()}
+        return found
+
+    before = tables()
+    # They come in codes of their own, so that indexes get new keys, too.
+    new = [(20_000 + node, node) for node in range(1500)]
+    run.change({"parent": new, "name": [(x, f"new{x}") for x, _ in new]}, {})
+
+    after = tables()
+    assert {name: after[name] for name in before} == before
+
+
 def test_an_image_of_another_program_is_refused(tmp_path: Path):
     """Relations must be the same; the engine is as before."""
     run = Maintained(build(TREE)).start(_tree(20))

@@ -206,7 +206,8 @@ class _Blamer:
         self.left -= 1
         faults = {finding.relation: [finding.fact]}
         try:
-            found = self.follow.db.blame(faults if is_new else None, None if is_new else faults)
+            unwanted, missing = (faults, None) if is_new else (None, faults)
+            found = self.follow.db.blame(unwanted, missing, proofs=False)
         except TidelogError:
             return ()
         blamed = {hunk: None for change in found.changes for hunk in self._of_change(change)}

@@ -52,6 +52,7 @@ from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, RowDelta
 from tidelog.maintain.rule_change import RuleChange, rule_change
 from tidelog.maintain.small.stratum import SmallStratum
+from tidelog.maintain.strata import KeptStratum
 from tidelog.maintain.strategies.counted_run import CountedRuns
 from tidelog.maintain.timeline_keeper import TimelineKeeper
 from tidelog.maintain.work import stratum_work
@@ -227,6 +228,10 @@ class LocalMaintainedEngine(LocalEngine):
     def tables(self, number: int) -> SmallStratum | None:
         """Return a stratum as kernels take it, None if its rules are beyond them."""
         return self._maintainer.small.alone(number)
+
+    def kept_stratum(self, number: int) -> KeptStratum:
+        """Return a stratum of `program` with its flat rules, and why they cannot be followed, if so."""
+        return self._maintainer.kept_stratum(number)
 
     @property
     def program(self) -> Program:

@@ -138,6 +138,10 @@ class Maintainer:
         for name in moved:
             self.marks.pop(name, None)
 
+    def kept_stratum(self, number: int) -> KeptStratum:
+        """Return a stratum as it is kept."""
+        return self._strata[number]
+
     def work(self) -> tuple[int, ...]:
         """Return how many derivations it takes to evaluate each stratum from scratch."""
         return tuple(learned.recompute_work for learned in self.learned)

@@ -113,7 +113,7 @@ class ProgramText:
             return self.pieces[0].kept
         return tree.SyntaxTree(tuple(item for piece in self.pieces for item in piece.kept.items))
 
-    @property
+    @cached_property
     def rules(self) -> tuple[WrittenRule, ...]:
         """Return all rules with their ids."""
         return tuple(

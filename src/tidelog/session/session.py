@@ -325,12 +325,14 @@ class Session(EpochReader):
         *,
         epoch: SomeEpochs | None = None,
         method: Method = "reasons",
+        proofs: bool = True,
     ) -> "Blame":
         """Return changes that cause all the faults; none of them can be left out.
 
         `unwanted` are facts that appeared, `missing` facts that vanished: texts, with variables for all
         facts that match, or facts by relation. `epoch` is the one whose changes are suspects,
-        or a pair of epochs; the last one by default. Nothing is changed.
+        or a pair of epochs; the last one by default. Without `proofs` the answer comes sooner, and does
+        not tell how the changes cause the faults. Nothing is changed.
 
             db.blame(unwanted=["alias(x, 'sec')"], epoch=(3, 7))
         """
@@ -338,7 +340,7 @@ class Session(EpochReader):
 
         with self._epochs.lock:
             self._check_eager("blame")
-            return blame(self._epochs, FaultQuestion(unwanted, missing, epoch, method))
+            return blame(self._epochs, FaultQuestion(unwanted, missing, epoch, method, proofs=proofs))
 
     def repair(  # noqa: PLR0913 - each is a choice of its own, all have a default
         self,

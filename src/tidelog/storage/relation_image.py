@@ -11,14 +11,19 @@ import numpy as np
 
 from tidelog.storage.direct import DirectIndex
 from tidelog.storage.index import Index
+from tidelog.storage.kernel import CodeArray, Slots
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.postings import TOP
 from tidelog.storage.relation import StoredRelation
+from tidelog.storage.slots import FULLEST, grow_slots, slots_for
 from tidelog.values.image import Add, AnyArray, ArrayOf
 
 # Room for rows to come, so that the first of them do not copy everything; on the disk it takes none.
 _ROOM: Final = 4096
 _ROOM_SHARE: Final = 4
+# The same for tables of slots, all of which is on the disk.
+_SLOT_ROOM: Final = 2048
+_SLOT_ROOM_SHARE: Final = 8
 # `before` is empty between epochs: only its size is kept.
 _ROW_ARRAYS: Final = ("held", "alive", "levels", "before", "counts")
 _INDEX_ARRAYS: Final = ("slots", "keys", "groups", "arena", "arena_state", "exact")
@@ -48,7 +53,7 @@ def write_relation(relation: StoredRelation, add: Add) -> dict[str, object]:
         "arrays": {
             name: add(array, rows if getattr(relation, name).size else 0) for name, array in arrays.items()
         },
-        "slots": add(relation.slots),
+        "slots": add(_roomy_slots(relation.slots, relation.count, relation.held)),
         "indexes": [_write_index(index, add) for _, index in postings],
         "direct": [_write_direct(index, rows, add) for index in relation.direct.values()],
     }
@@ -77,7 +82,7 @@ def _write_index(index: Index, add: Add) -> dict[str, object]:
     groups = _used(index.groups) if index.is_dense else index.group_count
     entries = int(index.arena_state[TOP])
     arrays = [
-        add(index.slots),
+        add(index.slots if index.is_dense else _roomy_slots(index.slots, index.group_count, index.keys)),
         add(index.keys[: index.group_count], _roomy(index.group_count)),
         add(index.groups[:groups], _roomy(groups)),
         add(index.arena[:entries], _roomy(entries)),
@@ -124,6 +129,16 @@ def _read_direct(about: Mapping[str, Any], arity: int, array_of: ArrayOf) -> Dir
 
 def _roomy(count: int) -> int:
     return count + max(_ROOM, count // _ROOM_SHARE)
+
+
+def _roomy_slots(slots: Slots, count: int, contents: CodeArray) -> Slots:
+    """Return a table with room for numbers to come, so that the first of them do not fill a larger one."""
+    needed = count + max(_SLOT_ROOM, count // _SLOT_ROOM_SHARE)
+    if not slots.size or needed <= FULLEST * len(slots):
+        return slots
+    larger = np.zeros(slots_for(needed), slots.dtype)
+    grow_slots(slots, larger, contents)
+    return larger
 
 
 def _used(array: AnyArray) -> int:

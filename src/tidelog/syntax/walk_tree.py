@@ -217,8 +217,8 @@ def walk_down(
     while waiting:
         node = waiting.pop()
         yield node
-        if not isinstance(node, ends):
-            waiting.extend(reversed(below(node)))
+        if not isinstance(node, ends) and (inner := below(node)):
+            waiting.extend(reversed(inner))
 
 
 def subterms(term: tree.Term) -> Iterator[tree.Term]:

@@ -42,6 +42,17 @@ def test_untouched_facts_are_leaves() -> None:
     }
 
 
+@pytest.mark.parametrize("method", ["reasons", "ddmin"])
+def test_an_answer_without_proofs(method: str) -> None:
+    """Who does not ask for proofs gets the same changes, and no proof."""
+    with after() as db:
+        short = db.blame(FAULT, method=method, proofs=False)  # type: ignore[arg-type]
+
+        assert _texts(short) == _texts(db.blame(FAULT))
+    assert not short.proofs
+    assert str(short).splitlines()[-1] == '  +load("userSession", "admin", "session")'
+
+
 @pytest.mark.parametrize("engine", ["local", "reference"])
 def test_engines_give_the_same(engine: str) -> None:
     """An engine that keeps no derivations is helped out by one that does, and the answer says so."""

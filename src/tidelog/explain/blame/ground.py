@@ -9,10 +9,8 @@ import numpy as np
 from tidelog.explain.blame.suspects import Key, Mask, Rows
 from tidelog.explain.blame.tables import StratumTables
 from tidelog.maintain import LocalMaintainedEngine
-from tidelog.plan.flatten import FlatRule, RuleLiteral, flatten_rule
-from tidelog.plan.maintenance import reason_to_recompute
+from tidelog.plan.flatten import FlatRule, RuleLiteral
 from tidelog.program.nodes import Program, Stratum
-from tidelog.program.walk_nodes import aggregates_in, relations_read
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
@@ -49,8 +47,9 @@ class Ground:
 
     def _take(self, number: int, stratum: Stratum) -> None:
         is_grouped = stratum.relations[0] in self.engine.groups.aggregates
-        has_aggregate = any(True for _ in aggregates_in(stratum.rules))
-        if has_aggregate or reason_to_recompute(stratum, self.program) is not None:
+        # The engine has looked at the rules once; a ground is made for every question.
+        kept = self.engine.kept_stratum(number)
+        if kept.obstacle is not None:
             self.laws.update(stratum.relations)
         for name in stratum.relations:
             self.stratum_of[name] = number
@@ -59,9 +58,8 @@ class Ground:
             self.opaque.update(stratum.relations)
             self.unsure.update(stratum.relations)
             return
-        for rule in stratum.rules:
-            followed = flatten_rule(rule, self.program)
-            self.rules[rule.head.relation].append(followed)
+        for followed in kept.rules:
+            self.rules[followed.relation].append(followed)
             self.stratum_rules[number].append(followed)
             for literal in followed.literals:
                 self.readers[literal.relation].append((followed, literal))
@@ -71,8 +69,9 @@ class Ground:
     def above(self, names: Collection[str]) -> frozenset[str]:
         """Return relations and all that depend on them."""
         found = set(names)
-        for stratum in self.program.strata:
-            if found & relations_read((stratum,)):
+        for number, stratum in enumerate(self.program.strata):
+            reads = self.engine.kept_stratum(number).read
+            if not (found.isdisjoint(reads) and found.isdisjoint(stratum.relations)):
                 found.update(stratum.relations)
         return frozenset(found)
 

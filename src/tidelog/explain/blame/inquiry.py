@@ -120,19 +120,19 @@ def blame(epochs: Explained, question: FaultQuestion) -> Blame:
     """Return a minimal set of changes that causes all the faults; see `Session.blame`."""
     _check_method(question.method)
     with _inquiry(epochs, question) as inquiry:
-        return blame_in(inquiry, question.method)
+        return blame_in(inquiry, question.method, proofs=question.proofs)
 
 
-def blame_in(inquiry: Inquiry, method: Method = "reasons") -> Blame:
+def blame_in(inquiry: Inquiry, method: Method = "reasons", *, proofs: bool = True) -> Blame:
     """Return the blame of an inquiry."""
     begun = time.perf_counter()
     case = inquiry.case
     search = BlameSearch(case)
     blamed = search.by_reasons() if method == "reasons" else search.by_ddmin()
     notes = list(inquiry.trial.notes)
-    proofs = _proofs(case, blamed, notes)
+    story = _proofs(case, blamed, notes) if proofs else ()
     return Blame(
-        inquiry.faults(), inquiry.changes(blamed), proofs, method, case.trials,
+        inquiry.faults(), inquiry.changes(blamed), story, method, case.trials,
         time.perf_counter() - begun, tuple(notes),
     )  # fmt: skip
 

@@ -21,12 +21,13 @@ Rejected = str | InputChange | Repair | Iterable[str | InputChange | Repair]
 
 @dataclass(frozen=True, slots=True)
 class FaultQuestion:
-    """The faults, where their causes are sought, and how."""
+    """The faults, where their causes are sought, and how; `proofs` asks how the causes lead to the faults."""
 
     unwanted: SomeFaults | None = None
     missing: SomeFaults | None = None
     epoch: SomeEpochs | None = None
     method: Method = "reasons"
+    proofs: bool = True
 
 
 @dataclass(frozen=True, slots=True)
