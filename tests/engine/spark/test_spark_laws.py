@@ -107,6 +107,27 @@ def test_a_decomposed_law():
     assert placements[-1].where is Where.DECOMPOSED
 
 
+def test_copies_come_after_own_facts_are_judged():
+    """Facts of others that come in the same iteration are as new as those that this partner judged."""
+    text = """
+    .decl start(x: number) .input start
+    .decl least(x: number, y: number, z: number) .input least
+    least(x, y, a) <= least(x, y, b) :- b < a.
+    .decl plain(x: number, y: number)
+    .decl chosen(x: number, y: number, z: number) choice-domain x
+    plain(x, x) :- chosen(x, x, x).
+    chosen(x, x, x) :- least(x, x, x), plain(y, y).
+    least(x, x, x) :- start(x).
+    least(x, x, x) :- plain(x, x).
+    """
+    inputs = {"start": ((0,),), "least": ((1, 0, 0),)}
+
+    found, placements = evaluate(build(text), inputs, partners=3, replicated_facts=0)
+
+    assert found == run(text, inputs=inputs)
+    assert placements[-1].where is Where.PARTNERS
+
+
 TOGETHER = {
     "`r` is an equivalence relation": ".decl r(x: number, y: number) eqrel r(x, y) :- edge(x, y, _).",
     "`r` has a size limit": ".decl r(x: number) r(x) :- edge(x, _, _). .limitsize r(n=2)",

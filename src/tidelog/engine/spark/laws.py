@@ -60,6 +60,8 @@ class OwnLaws:
         if self._stratum.subsumptions:
             for name in self._stratum.relations:
                 state.relations[name].require_numbers()
+                # Own facts are entered before they are judged, copies of others after it: both are new.
+                state.relations[name].number_entries()
                 state.visible[name].delta, state.visible[name].end = 0, state.relations[name].count
             Dominated(self._stratum, state, expressions).delete()
 
