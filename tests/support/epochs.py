@@ -17,6 +17,7 @@ from support.epochs_oracle import (
     annotations_by_force,
     has_annotations,
 )
+from support.index_oracle import check_indexes
 from support.programs import Relations, build, insert, not_yet, read, run_program
 from tidelog.engine.epoch import (
     Action,
@@ -259,6 +260,7 @@ class Maintained:
             assert not relation.before[: relation.count].any(), f"old levels of {name}"
             alive = relation.alive[: relation.count] if relation.alive.size else np.ones(relation.count)
             assert ((alive != 0) == (levels != ABSENT)).all(), f"hidden rows of {name}"
+            check_indexes(name, relation)
 
     def _check_look_ups(self, expected: Relations) -> None:
         """Assert that looking facts up by their first column finds those that are there, no others."""

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.language_functions import FUNCTIONS
+from support.layered_programs import layered_epochs, layered_programs
 from support.strategies import (
     RandomEpoch,
     RandomProgram,
@@ -121,10 +122,13 @@ def histories(
 
 @st.composite
 def _programs_with_epochs(draw: Draw[Any], max_steps: int) -> tuple[RandomProgram, list[RandomEpoch]]:
-    match draw(st.sampled_from(["tangled", "language", "dense", "laws", "whole", "whole"])):
+    match draw(st.sampled_from(["tangled", "layered", "language", "dense", "laws", "whole", "whole"])):
         case "tangled":
             program = draw(tangled_programs())
             return program, draw(tangled_epochs(program, max_epochs=max_steps))
+        case "layered":
+            program = draw(layered_programs())
+            return program, draw(layered_epochs(program, max_epochs=max_steps))
         case "laws":
             program = draw(tangled_programs(special=SPECIAL))
             return program, draw(tangled_epochs(program, max_epochs=max_steps))
