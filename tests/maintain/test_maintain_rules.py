@@ -9,26 +9,13 @@ from hypothesis import strategies as st
 from support.epochs import Maintained, difference, each_strategy, examples
 from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
+from support.rule_changes import without_some_rules
 from support.strategies import RandomProgram, programs
 from tidelog.engine.epoch import Action, Strategy
 
 EDGES = ".decl edge(x: number, y: number) .input edge\n"
 PATH = ".decl path(x: number, y: number) path(x, y) :- edge(x, y).\n"
 STEP = "path(x, z) :- path(x, y), edge(y, z).\n"
-
-
-def without_some_rules(data: st.DataObject, program: RandomProgram) -> str:
-    """Return the program's text with some rules and facts left out."""
-    lines = program.text.splitlines()
-    inlined = {line.split()[1].split("(")[0] for line in lines if line.endswith(" inline")}
-    rules = [
-        number
-        for number, line in enumerate(lines)
-        # A relation that is inlined must keep the rules that stand for it.
-        if not line.startswith(".") and " <= " not in line and line.split("(")[0] not in inlined
-    ]
-    left_out = data.draw(st.sets(st.sampled_from(rules), max_size=4)) if rules else set()
-    return "\n".join(line for number, line in enumerate(lines) if number not in left_out)
 
 
 def check_rule_changes(data: st.DataObject, program: RandomProgram, strategy: Strategy) -> None:

@@ -6,7 +6,7 @@ from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
-from support.strategies import RandomProgram
+from support.strategies import RandomEpoch, RandomProgram
 
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
@@ -64,16 +64,43 @@ def law_programs(draw: Draw[Any], *, has_texts: bool = False) -> RandomProgram:
     ]
     for head in ("plain", "chosen", "least", "joined"):
         lines += [_rule(draw, head, lattice) for _ in range(draw(st.integers(1, 3)))]
-    value = st.integers(0, 6) if kind == "number" else st.sampled_from(["", "a", "b", "ab", "ba", "abc"])
+    text = "\n".join(filter(None, lines))
+    inputs = {name: tuple(draw(_facts(each, most=12))) for name, each in _input_facts(text).items()}
+    return RandomProgram(text, inputs, {})
+
+
+@st.composite
+def law_epochs(draw: Draw[Any], program: RandomProgram, *, max_epochs: int = 3) -> list[RandomEpoch]:
+    """Draw transactions to follow the program's first facts: some are deleted, others inserted."""
+    there = {name: dict.fromkeys(facts) for name, facts in program.inputs.items()}
+    drawn = []
+    for _ in range(draw(st.integers(1, max_epochs))):
+        inserts = {
+            name: tuple(draw(_facts(each, most=2))) for name, each in _input_facts(program.text).items()
+        }
+        deletes = {
+            name: tuple(draw(_facts(st.sampled_from(list(facts)), most=3))) if facts else ()
+            for name, facts in there.items()
+        }
+        for name, facts in there.items():
+            for fact in deletes[name]:
+                facts.pop(fact)
+            facts.update(dict.fromkeys(inserts[name]))
+        drawn.append(RandomEpoch(inserts, deletes))
+    return drawn
+
+
+def _facts(each: st.SearchStrategy[T], *, most: int) -> st.SearchStrategy[list[T]]:
+    return st.lists(each, max_size=most, unique=True)
+
+
+def _input_facts(text: str) -> dict[str, st.SearchStrategy[tuple[Any, ...]]]:
+    """Return what draws a fact, for each relation of a program that takes input facts."""
+    texts = st.sampled_from(["", "a", "b", "ab", "ba", "abc"])
+    value: st.SearchStrategy[Any] = texts if ".decl e(x: symbol" in text else st.integers(0, 6)
     columns = {"e": (value,) * 2, "f": (value, value, _NUMBERS), "joined": (value, value, _NUMBERS)}
     columns |= {"chosen": (value,) * 3, "least": (value,) * 3}
-    text = "\n".join(filter(None, lines))
-    inputs = {
-        name: tuple(draw(st.lists(st.tuples(*of), max_size=12, unique=True)))
-        for name, of in columns.items()
-        if f".input {name}" in text
-    }
-    return RandomProgram(text, inputs, {})
+    return {name: st.tuples(*of) for name, of in columns.items() if f".input {name}" in text}
 
 
 def _rule(draw: Draw[Any], head: str, lattice: str) -> str:

@@ -13,11 +13,12 @@ class Resident(Maintained):
 
     partners = 3
     attempts = 4
+    driver_facts = 0
     replicated_facts = 2_000_000
 
     def _new_engine(self):
         chosen = SparkOptions(
-            no_spark(self.partners), partners=self.partners, driver_facts=0, resident=True,
+            no_spark(self.partners), partners=self.partners, driver_facts=self.driver_facts, resident=True,
             attempts=self.attempts, replicated_facts=self.replicated_facts,
         )  # fmt: skip
         self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
@@ -31,4 +32,5 @@ class Resident(Maintained):
         return run_program(
             self.program,
             inputs={n: sorted(facts, key=order_key) for n, facts in self.inputs.items() if facts},
+            functions=self.functions,
         )

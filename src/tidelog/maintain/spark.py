@@ -55,6 +55,7 @@ from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
@@ -204,8 +205,7 @@ class SparkMaintainedEngine:
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
                 kind = AloneGroup if is_alone else PartnerGroup
-                number, made = len(specs) - 1, spec.program
-                groups.append(kind(number, own, reads, made, self._pool, self._folder, sources))
+                groups.append(kind(len(specs) - 1, own, reads, spec, self._pool, self._folder, sources))
             else:
                 if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
@@ -224,11 +224,12 @@ class SparkMaintainedEngine:
         """Return strata as partners keep them."""
         named, aggregates = name_aggregates(part)
         cut = cut_for(split_rules(project_negations(named)), run.large, aggregates.keys())
-        kept = tuple(name for name in cut.program.relations if name not in reads)
-        known = codes_of_constants(cut.program.strata, self._codec)
+        made, apart = keep_inputs_apart(cut.program)
+        kept = tuple(name for name in made.relations if name not in reads)
+        known = codes_of_constants(made.strata, self._codec)
         has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
         functions = self._sent_functions(run.strata)
-        return GroupSpec(cut.program, kept, known, aggregates, has_values, functions, cut.dividing)
+        return GroupSpec(made, kept, known, aggregates, has_values, functions, cut.dividing, apart)
 
     def _alone_spec(self, run: PlacedStrata, part: Program, own: tuple[str, ...]) -> GroupSpec:
         """Return strata as one partner keeps them."""
@@ -373,6 +374,8 @@ class SparkMaintainedEngine:
                     self._inputs[name] = inputs[name].copy()
             self._follow_inputs(changes)
             self._place()
+            # A relation that lost all its rules, or got its first, is another one too.
+            changed |= {name for name in program.relations if (name in old) != (name in self._home)}
             self._groups = keep_strata(self._groups, old_groups, changed)
             self._home = {name: group for group in self._groups for name in group.own}
             strata = self._evaluate_groups(observer, old_groups).strata
@@ -391,8 +394,7 @@ class SparkMaintainedEngine:
         inserted: dict[str, Sequence[Codes]] = {}
         deleted: dict[str, Sequence[Codes]] = {}
         for name in program.relations:
-            # A relation that lost all its rules, or got its first, is another one too.
-            if name not in changed and (name in old) == (name in self._home):
+            if name not in changed:
                 continue
             new, was = self._rows(name), facts_before(name)
             for side, rows, others in ((inserted, new, was), (deleted, was, new)):

@@ -1,25 +1,29 @@
 """Relations with `keys`: no two facts may agree on them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.functional import Claim, two_values
 from tidelog.engine.local.derive import LocalDerivations
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
-from tidelog.errors import Diagnostic, TidelogError
-from tidelog.plan.flatten import flatten_rule, none_of
-from tidelog.program.nodes import Literal, NegatedAtom, Rule, Stratum, Wildcard
+from tidelog.errors import TidelogError
+from tidelog.plan.flatten import FlatRule, flatten_rule, none_of
+from tidelog.program.nodes import Literal, NegatedAtom, Relation, Rule, Stratum, Wildcard
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.key_owners import KeyOwners
 from tidelog.syntax.macros import quote
 from tidelog.values import Kind
+from tidelog.values.codec import Codec
 
 RowChanges = Mapping[str, tuple[Int64s, Int64s]]
+RowPair = tuple[int, int]
+Mask = npt.NDArray[np.bool_]
 
 
 class FunctionalRelations:
@@ -40,12 +44,21 @@ class FunctionalRelations:
 
         `changes` are deleted and inserted rows by relation; None if all rows are new.
         """
-        mistakes = list(self._mistakes(stratum, changes))
+        mistakes = [
+            two_values(relation, [self._claim(relation, row, stratum.rules) for row in rows])
+            for relation, rows in self.repeated(stratum, changes)
+        ]
         if mistakes:
-            self.forget()
             raise TidelogError(mistakes)
 
-    def _mistakes(self, stratum: Stratum, changes: RowChanges | None) -> Iterable[Diagnostic]:
+    def repeated(self, stratum: Stratum, changes: RowChanges | None) -> list[tuple[Relation, RowPair]]:
+        """Return each relation with two rows that agree on its keys, and these rows."""
+        found = list(self._repeated(stratum, changes))
+        if found:
+            self.forget()
+        return found
+
+    def _repeated(self, stratum: Stratum, changes: RowChanges | None) -> Iterator[tuple[Relation, RowPair]]:
         for name in stratum.relations:
             relation = self._state.program.relations[name]
             if not relation.keys or (changes is not None and name not in changes):
@@ -60,33 +73,25 @@ class FunctionalRelations:
                 change = np.empty(0, np.int64), _present(stored)
             found = owners.change(*change)
             if found is not None:
-                yield two_values(relation, [self._claim(name, row, stratum.rules) for row in found])
+                yield relation, found
 
-    def _claim(self, name: str, row: int, rules: Sequence[Rule]) -> Claim:
+    def _claim(self, relation: Relation, row: int, rules: Sequence[Rule]) -> Claim:
         """Return a fact with the rules that derive it now."""
-        columns = self._state.program.relations[name].columns
-        codec = self._expressions.codec
-        stored = self._state.relations[name]
-        values = [
-            quote(codec.format(int(code), column.type))
-            if codec.resolve(column.type).kind is Kind.SYMBOL
-            else codec.format(int(code), column.type)
-            for code, column in zip(stored.rows[row], columns, strict=True)
-        ]
-        deriving = [rule for rule in rules if rule.head.relation == name and self._derives(rule, row)]
-        # Several rules may come from one rule that the user wrote: it is named once.
-        found = {(rule.span.start, rule.span.end): rule.span for rule in deriving}
-        return Claim(f"{name}({', '.join(values)})", tuple(found.values()))
+        codes = self._state.relations[relation.name].rows[row].tolist()
+        deriving = [rule for rule in rules if rule.head.relation == relation.name and self.derives(rule, row)]
+        return claim_of(written_fact(relation, codes, self._expressions.codec), deriving)
 
-    def _derives(self, rule: Rule, row: int) -> bool:
-        """Say whether a rule derives a fact from the facts as they are now."""
+    def derives(
+        self, rule: Rule, row: int, among: Callable[[FlatRule, CodeArray], Mask] | None = None
+    ) -> bool:
+        """Say whether a rule derives a fact from the facts as they are now, by derivations `among` some."""
         rule = replace(rule, body=tuple(_without_wildcards(literal) for literal in rule.body))
         followed = flatten_rule(rule, self._state.program)
         is_found = False
 
         def sink(batch: CodeArray) -> None:
             nonlocal is_found
-            holds = np.ones(batch.shape[0], np.bool_)
+            holds = np.ones(batch.shape[0], np.bool_) if among is None else among(followed, batch)
             for place, literal in enumerate(followed.literals):
                 numbers = batch[:, 1 + place]
                 relation = self._state.relations[literal.relation]
@@ -98,6 +103,23 @@ class FunctionalRelations:
 
         LocalDerivations(self._state, self._expressions).backward(followed, np.array([row], np.int64), sink)
         return is_found
+
+
+def written_fact(relation: Relation, codes: Sequence[int], codec: Codec) -> str:
+    """Return a fact as it is written in a program."""
+    values = [
+        quote(codec.format(code, column.type))
+        if codec.resolve(column.type).kind is Kind.SYMBOL
+        else codec.format(code, column.type)
+        for code, column in zip(codes, relation.columns, strict=True)
+    ]
+    return f"{relation.name}({', '.join(values)})"
+
+
+def claim_of(fact: str, deriving: Iterable[Rule]) -> Claim:
+    """Return a fact with the rules that derive it; those made of one that the user wrote count once."""
+    found = {(rule.span.start, rule.span.end): rule.span for rule in deriving}
+    return Claim(fact, tuple(found.values()))
 
 
 def _without_wildcards(literal: Literal) -> Literal:

@@ -51,8 +51,10 @@ class CutStratum:
 def cut_rules(program: Program, number: int, large: Collection[str]) -> CutStratum:
     """Return a stratum whose rules read each of these relations by the variable that divides the rule.
 
-    Rules with aggregates stay as they are, and so do those that share no variable with a large relation.
+    Rules with aggregates stay as they are, and so do those that share no variable with a large relation, and
+    those of a stratum with a law: it decides by iterations, and halves take one more.
     """
+    may_cut = program.law_of(program.strata[number]) is None
     stratum, ids = program.strata[number], RuleIds(program)
     own = set(stratum.relations)
     made: dict[str, Relation] = {}
@@ -67,7 +69,7 @@ def cut_rules(program: Program, number: int, large: Collection[str]) -> CutStrat
             continue
         large_here = own | set(large)
         common = _common(flat.body, large_here)
-        last = None if common else _to_cut_off(flat, own, large_here)
+        last = None if common or not may_cut else _to_cut_off(flat, own, large_here)
         if last is None:
             rules.append(rule)
             dividing[rule.id] = common

@@ -33,9 +33,7 @@ def divide_stratum(
     `is_connected` exchange facts even if each could find its derivations alone. Laws must be divisible.
     """
     owning = law_columns(stratum, program).columns
-    # Halves of rules take an iteration more, and laws decide by iterations.
-    is_whole = program.law_of(stratum) is not None
-    large = set() if is_whole else {name for name, size in sizes.items() if size > most}
+    large = {name for name, size in sizes.items() if size > most}
     if not large:
         routes = find_routes(stratum, program, owning=owning)
         if routes.is_decomposed and is_connected:

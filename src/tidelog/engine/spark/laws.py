@@ -19,7 +19,7 @@ from tidelog.engine.spark.message import Rows
 from tidelog.engine.spark.ownership import copies_to_send, owned_rows
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.wire import Wire
-from tidelog.program.nodes import Stratum
+from tidelog.program.nodes import Program, Stratum
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.storage.key_owners import KeyOwners
@@ -40,11 +40,9 @@ class OwnLaws:
         self._settlers: dict[str, Settler] = {}
         self._dominated: Dominated | None = None
         self._deleted: dict[str, CodeArray] = {}
-        subsumed = {each.less.relation for each in stratum.subsumptions}
         relations = state.program.relations
         self._settled = [name for name in stratum.relations if needs_settling(relations[name])]
-        # The relations whose facts may go again.
-        self.decided = subsumed.union(self._settled)
+        self.decided = decided_relations(stratum, state.program)
 
     def begin(self, expressions: Expressions) -> None:
         """Decide about the input facts that this partner owns; it keeps no copies of others yet."""
@@ -120,6 +118,12 @@ class OwnLaws:
         numbers = relation.find(np.ascontiguousarray(table.rows))
         relation.delete_rows(np.unique(numbers[numbers >= 0]))
         return True
+
+
+def decided_relations(stratum: Stratum, program: Program) -> frozenset[str]:
+    """Return the relations of a stratum whose facts may go again, or be left out, by a law."""
+    settled = (name for name in stratum.relations if needs_settling(program.relations[name]))
+    return frozenset(each.less.relation for each in stratum.subsumptions).union(settled)
 
 
 def repeats_key(stratum: Stratum, state: LocalState, routes: Routes, wire: Wire) -> bool:

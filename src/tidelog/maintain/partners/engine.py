@@ -32,6 +32,8 @@ from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.partners.group_keeper import PartnerGroupKeeper
 from tidelog.maintain.partners.heads import PartnerHeads
+from tidelog.maintain.partners.inputs_apart import Apart, relations_below
+from tidelog.maintain.partners.keys import PartnerKeys
 from tidelog.maintain.partners.parcels import Outbox
 from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.prices import FREE_WORK
@@ -43,7 +45,6 @@ from tidelog.maintain.work import evaluation_work, stratum_work
 from tidelog.plan.flatten import flatten_rule
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
-from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
 
@@ -82,7 +83,7 @@ class PartnerEngine:
     def __init__(  # noqa: PLR0913 - an engine is made of no less
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
         aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
-        functions: UserFunctions | None = None, dividing: Dividing | None = None,
+        functions: UserFunctions | None = None, dividing: Dividing | None = None, apart: Apart | None = None,
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
@@ -91,7 +92,8 @@ class PartnerEngine:
             values is not None and reason_for_values(stratum, program) is not None
             for stratum in program.strata
         ]
-        self.routes = routes_of(program, dividing or {}, self._makes_values)
+        self._apart = apart or {}
+        self.routes = routes_of(program, dividing or {}, self._makes_values, self._apart)
         self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
@@ -105,12 +107,18 @@ class PartnerEngine:
         self._rules = [
             tuple(flatten_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
         ]
-        self._read = [earlier_relations(stratum) for stratum in program.strata]
+        self._read = [relations_below(stratum, self._apart) for stratum in program.strata]
         self._learned = [Learned() for _ in program.strata]
+        # The relations of strata in which a law decides, which are never followed fact by fact.
+        self._lawful = frozenset(
+            name for each in program.strata if program.law_of(each) is not None for name in each.relations
+        )
         self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire, self._agree)
         self._groups.routes = {
             stratum.relations[0]: routes for stratum, routes in zip(program.strata, self.routes, strict=True)
         }
+        self._keys = PartnerKeys(self.state, wire, has_texts=values is not None)
+        self._keys.evaluate_with(self._expressions)
         self._obstacles = [self._obstacle(stratum) for stratum in program.strata]
 
     # --- from scratch, and from files -------------------------------------------------------------
@@ -139,8 +147,12 @@ class PartnerEngine:
         for number, stratum in enumerate(self.program.strata):
             if stratum.relations[0] in kept:
                 continue
+            for name in stratum.relations:
+                if name in self._apart:
+                    self.state.replace(name, self._inputs_apart(name))
             statistics = self._run(number, stratum)
             self._agree()
+            self._keys.check(stratum, self.routes[number], None)
             finished.append(statistics)
             self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))
         self._groups.commit()
@@ -163,7 +175,10 @@ class PartnerEngine:
             # What these expressions remember is translated in every iteration.
             context.expressions = Expressions(self.program, self._codec, self._functions)
             context.values = self._values
-        return PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
+        statistics = PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
+        for name in stratum.relations:
+            self.state.relations[name].forget_deleted_levels()
+        return statistics
 
     def _total_work(self, statistics: StratumStatistics) -> tuple[int, float]:
         """Return the work of all partners in an evaluation and the seconds of the slowest.
@@ -193,6 +208,7 @@ class PartnerEngine:
         self._expressions = Expressions(self.program, self._codec, self._functions)
         self._derivations.evaluate_with(self._expressions)
         self._groups.evaluate_with(self._expressions)
+        self._keys.evaluate_with(self._expressions)
 
     # --- an epoch ---------------------------------------------------------------------------------
 
@@ -226,6 +242,7 @@ class PartnerEngine:
             found.update(outcome.changes)
             if outcome.decision.action is not Action.SKIPPED:
                 self._agree()
+                self._keys.check(stratum, self.routes[number], outcome.changes)
                 sizes.update(self._total_sizes(stratum, outcome.changes))
             seconds = time.perf_counter() - begun
             reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
@@ -337,11 +354,19 @@ class PartnerEngine:
 
     def _inputs(self, own: Mapping[str, RowDelta], name: str) -> CodeArray:
         """Return the input facts of a relation that are kept here, after a change."""
+        if name in self._apart:
+            return self._inputs_apart(name)
         relation, change = self.state.relations[name], own.get(name, NO_DELTA)
         is_input = relation.levels[: relation.count] == 0
         is_input[change.deleted] = False
         is_input[change.inserted] = True
         rows: CodeArray = relation.rows[: relation.count][is_input]
+        return rows
+
+    def _inputs_apart(self, name: str) -> CodeArray:
+        """Return the input facts, of a relation with a law, that this partner owns."""
+        apart = self.state.relations[self._apart[name]]
+        rows: CodeArray = apart.rows[: apart.count][apart.levels[: apart.count] != ABSENT]
         return rows
 
     def _rows_of(self, name: str, change: CodeDelta) -> RowDelta:
@@ -364,6 +389,11 @@ class PartnerEngine:
         """Return the rows of each relation whose annotations the epoch may have changed."""
         touched = {name: marks.touched() for name, marks in self._marks.items()}
         touched.update(self._recomputed.touched())
+        for name in self._recomputed.before:
+            if name in self._lawful:
+                # Nobody follows their derivations, so counts may be old.
+                relation = self.state.relations[name]
+                touched[name] = np.flatnonzero(relation.before[: relation.count])
         return {name: rows for name, rows in touched.items() if rows.size}
 
     def commit(self) -> None:
@@ -377,6 +407,7 @@ class PartnerEngine:
         """Restore the old epoch."""
         self._recomputed.undo()
         self._groups.undo()
+        self._keys.undo()
         for marks in self._marks.values():
             marks.undo()
 

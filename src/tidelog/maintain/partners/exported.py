@@ -25,9 +25,9 @@ def export_relation(
 ) -> RelationState:
     """Return the facts of a relation and which of them are input facts.
 
-    Levels and counts are known where partners keep the relation.
+    Levels and counts are known where partners follow the relation.
     """
-    if isinstance(home, PartnerGroup) and not home.is_alone:
+    if isinstance(home, PartnerGroup) and home.follows(name):
         content = read_annotated(folder, home.files.get(name, ()), inputs.arity)
         assert content.levels is not None
         assert content.counts is not None
@@ -55,6 +55,7 @@ def exported_work(program: Program, groups: Sequence[StratumGroup]) -> list[int]
         for group in groups
         if isinstance(group, PartnerGroup) and not group.is_alone
         for stratum, work in zip(group.program.strata, group.work, strict=True)
+        if group.follows(stratum.relations[0])
     }
     return [known.get(stratum.relations, _UNKNOWN) for stratum in program.strata]
 
@@ -64,7 +65,8 @@ def keep_exported(
 ) -> None:
     """Let partners load what a state has of their strata, instead of evaluating them.
 
-    Strata to which a pass added relations are evaluated: the state does not have these.
+    Strata to which a pass added relations are evaluated: the state does not have these. So are those in which
+    a law decides.
     """
     if len(state.stratum_work) != len(program.strata):
         return
@@ -82,7 +84,7 @@ def _kept(
 ) -> Iterator[tuple[str, KeptRelation]]:
     for stratum in group.program.strata:
         done = work.get(stratum.relations, _UNKNOWN)
-        if not stratum.rules or done == _UNKNOWN:
+        if not stratum.rules or done == _UNKNOWN or not group.follows(stratum.relations[0]):
             continue
         for name in stratum.relations:
             exported = relations[name]

@@ -25,7 +25,10 @@ from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.inputs_apart import relations_below
+from tidelog.maintain.partners.keys import raise_repeated
 from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import (
     MOST_FILES,
@@ -37,7 +40,6 @@ from tidelog.maintain.partners.state_files import (
     write_inputs,
 )
 from tidelog.program.nodes import Program
-from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
@@ -152,14 +154,15 @@ class PartnerGroup:
     is_alone = False
 
     def __init__(  # noqa: PLR0913, PLR0917 - where a group is kept and what it works with
-        self, number: int, own: tuple[str, ...], reads: tuple[str, ...], program: Program, pool: PartnerPool,
+        self, number: int, own: tuple[str, ...], reads: tuple[str, ...], spec: GroupSpec, pool: PartnerPool,
         folder: Folder, sources: "Mapping[str, PartnerGroup]",
     ) -> None:  # fmt: skip
         self.own = own
         self.reads = reads
         self.sources = sources
         self.number = number
-        self.program = program
+        self.program = spec.program
+        self.apart = spec.apart
         # What a change of rules leaves as it is: see `rule_change`.
         self.kept: Mapping[str, KeptRelation] = {}
         self._pool = pool
@@ -172,6 +175,11 @@ class PartnerGroup:
         self.is_wide = False
         self._seen: dict[str, StoredRelation] = {}
 
+    def follows(self, name: str) -> bool:
+        """Say whether derivations of a relation are followed, so that its levels and counts are known."""
+        stratum = next(each for each in self.program.strata if name in each.relations)
+        return not self.is_alone and self.program.law_of(stratum) is None
+
     # --- epochs ------------------------------------------------------------------------------------
 
     def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
@@ -180,7 +188,8 @@ class PartnerGroup:
         self.is_wide |= any(source.is_wide for source in self.sources.values())
         self.is_wide |= any(each.is_wide for each in self.kept.values())
         files: dict[str, list[str]] = {}
-        for relation, found in facts.items():
+        for named, found in facts.items():
+            relation = self.apart.get(named, named)
             if isinstance(found, SessionInput):
                 self.is_wide |= found.is_wide
                 files[relation] = [] if relation in self.kept else found.files()
@@ -192,7 +201,7 @@ class PartnerGroup:
         files = {relation: each for relation, each in files.items() if each}
         files |= {relation: list(source.files[relation]) for relation, source in self.sources.items()}
         replies: list[dict[str, Any]] = []
-        strata = [stratum for stratum in self.program.strata if stratum.rules]
+        strata = [stratum for stratum in self.program.strata if stratum.relations[0] not in self.reads]
         if not all(self.kept.keys() >= set(stratum.relations) for stratum in strata):
             request = {
                 "facts": files, "is_wide": self.is_wide, "name": name,
@@ -204,6 +213,7 @@ class PartnerGroup:
             except NeedsWideCodes:
                 self.is_wide = True
                 return self.evaluate(facts, observer)
+            raise_repeated(replies, self.program, self._pool.codec)
         self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
         self._pool.take_values(self.number, replies)
         self._note_evaluation(replies)
@@ -226,6 +236,7 @@ class PartnerGroup:
     def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
         """Advance the group to the next epoch."""
         name = _new_name("e")
+        changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         tables = []
         for relation, change in changes.items():
             arity = self.program.relations[relation].arity
@@ -250,6 +261,7 @@ class PartnerGroup:
             self._widen()
             messages = self._pool.apply(self.number, make, lambda: self._to_load(changes))
         replies = [json.loads(message.text) for message in messages]
+        raise_repeated(replies, self.program, self._pool.codec)
         self._pool.take_values(self.number, replies)
         inserted = self._collect(messages, "+")
         deleted = self._collect(messages, "-")
@@ -296,8 +308,9 @@ class PartnerGroup:
         """
         needed = set(changes)
         for stratum in self.program.strata:
-            if self._pool.options.resident or (earlier_relations(stratum) | set(stratum.relations)) & needed:
-                needed |= earlier_relations(stratum) | set(stratum.relations)
+            concerned = relations_below(stratum, self.apart) | set(stratum.relations)
+            if self._pool.options.resident or concerned & needed:
+                needed |= concerned
         return {
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "is_wide": self.is_wide,

@@ -6,6 +6,7 @@ from dataclasses import replace
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.spark.engine import Where
+from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.placement import (
     reason_against_workers,
     reason_for_numbering,
@@ -41,29 +42,15 @@ def place_strata(
     `sizes` are the numbers of input facts.
     """
     placed: list[PlacedStrata] = []
-    options, has_unread = pool.options, has_unread_values(pool.codec)
-    refusal = pool.reason_against()
+    options = pool.options
+    choose = _Choice(program, pool, functions)
     known = dict(sizes)
     for stratum in program.strata:
         law = reason_for_one_place(replace(stratum, rules=()), program)
         if not stratum.rules and law is None:
             continue
         facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
-        where, reason = Where.DRIVER, reason_against_workers(stratum, program, functions)
-        reason = reason or reason_for_numbering(stratum)
-        together = reason_for_one_place(stratum, program)
-        # The driver would have to read all texts of workers for the few that the stratum needs.
-        is_small = facts <= options.driver_facts
-        needs_values = together or reason_for_values(stratum, program)
-        is_small &= not (has_unread and facts and needs_values is not None)
-        if reason is None and is_small:
-            reason = f"no more than {options.driver_facts:,} facts are read"
-        elif reason is None and refusal is not None:
-            reason = f"there can be no partners: {refusal}"
-        elif reason is None and together is not None:
-            where, reason = Where.WORKER, f"{together}, so one worker keeps all its facts"
-        elif reason is None:
-            where, reason = Where.PARTNERS, f"kept by {pool.partners} partners"
+        where, reason = choose.place(stratum, facts)
         is_forced = where is Where.DRIVER and facts > options.driver_facts
         forced = ((stratum.relations, facts, reason),) if is_forced else ()
         read = sorted(earlier_relations(stratum)) if where is Where.PARTNERS else ()
@@ -72,10 +59,45 @@ def place_strata(
         known.update(dict.fromkeys(stratum.relations, facts))
         last = placed[-1] if placed else None
         if last is not None and last.where is where:
-            reasons = last.reason if reason in last.reason else f"{last.reason}; {reason}"
+            reasons = "; ".join(dict.fromkeys([*last.reason.split("; "), *reason.split("; ")]))
             all_large = tuple(sorted({*last.large, *large}))
             strata = (*last.strata, stratum)
             placed[-1] = PlacedStrata(strata, where, reasons, (*last.forced, *forced), all_large)
         else:
             placed.append(PlacedStrata((stratum,), where, reason, forced, large))
     return placed
+
+
+class _Choice:
+    """Chooses where each stratum is kept, and says why there."""
+
+    def __init__(self, program: Program, pool: PartnerPool, functions: UserFunctions) -> None:
+        self._program = program
+        self._functions = functions
+        self._options, self._partners = pool.options, pool.partners
+        self._has_unread = has_unread_values(pool.codec)
+        self._refusal = pool.reason_against()
+
+    def place(self, stratum: Stratum, facts: int) -> tuple[Where, str]:
+        """Return where a stratum that reads so many facts is kept."""
+        program, options = self._program, self._options
+        reason = reason_against_workers(stratum, program, self._functions) or reason_for_numbering(stratum)
+        if reason is not None:
+            return Where.DRIVER, reason
+        law = reason_for_one_place(stratum, program)
+        # The driver would have to read all texts of workers for the few that the stratum needs.
+        needs_values = law or reason_for_values(stratum, program)
+        if facts <= options.driver_facts and not (self._has_unread and facts and needs_values is not None):
+            return Where.DRIVER, f"no more than {options.driver_facts:,} facts are read"
+        if self._refusal is not None:
+            return Where.DRIVER, f"there can be no partners: {self._refusal}"
+        kept = f"kept by {self._partners} partners"
+        if law is None:
+            return Where.PARTNERS, kept
+        undivided = law_columns(stratum, program).refusal
+        if undivided is not None:
+            return Where.WORKER, f"{undivided}, so one worker keeps all its facts"
+        if facts <= options.replicated_facts:
+            few = f"no more than {options.replicated_facts:,} facts are read"
+            return Where.WORKER, f"{law} and {few}, so one worker follows changes"
+        return Where.PARTNERS, f"{kept}; {law}, and each partner decides about the facts that it owns"

@@ -59,18 +59,21 @@ def _kept_by_partners(
     old = {
         stratum.relations: (each, number)
         for each in before
-        if isinstance(each, PartnerGroup)
+        if isinstance(each, PartnerGroup) and not each.is_alone
         for number, stratum in enumerate(each.program.strata)
-        if stratum.rules
+        if stratum.relations[0] not in each.reads
     }
+    base_of = {apart: name for name, apart in group.apart.items()}
     for stratum in group.program.strata:
-        if not stratum.rules:
+        if stratum.relations[0] in group.reads:
             continue
         home, number = old.get(stratum.relations, (None, 0))
+        reached = {*stratum.relations, *earlier_relations(stratum)}
         is_same = (
             home is not None
             and _content(home.program, home.program.strata[number]) == _content(group.program, stratum)
-            and changed.isdisjoint((*stratum.relations, *earlier_relations(stratum)))
+            # Input facts that are kept apart change with their relation.
+            and changed.isdisjoint(reached | {base_of.get(name, name) for name in reached})
         )
         if home is None or not is_same:
             changed |= set(stratum.relations)

@@ -29,6 +29,8 @@ from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.alone import AloneEngine
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.partners.inputs_apart import Apart
+from tidelog.maintain.partners.keys import RepeatedKeyError, described
 from tidelog.maintain.partners.partner_values import PartnerValues
 from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.partners.state_files import facts_of
@@ -50,6 +52,8 @@ class GroupSpec:
     has_values: bool = False
     functions: bytes = b""
     dividing: Dividing = field(default_factory=dict)
+    # Where the input facts of relations with a law are.
+    apart: Apart = field(default_factory=dict)
     # Whether one partner has all facts, because they are decided together.
     is_alone: bool = False
 
@@ -58,7 +62,7 @@ def copied_remark(spec: GroupSpec, written: Collection[str], large: Collection[s
     """Return what to add to the reason of a placement: which relations all partners have."""
     program = spec.program
     connected = [spec.has_values and reason_for_values(each, program) is not None for each in program.strata]
-    relations = [each.relations for each in routes_of(program, spec.dividing, connected)]
+    relations = [each.relations for each in routes_of(program, spec.dividing, connected, spec.apart)]
     read = frozenset().union(*map(earlier_relations, spec.program.strata))
     everywhere = sorted(
         name
@@ -170,21 +174,27 @@ class _Service:
         self._unconfirmed = None
 
     def handle(self, message: Message) -> Message:
+        """Do what the driver asks for and return the reply; keys that are repeated are one, too."""
         request = json.loads(message.text)
         if "values" in request:
             self._values.take(request["values"])
         is_alone = self._payload.groups[request["group"]].is_alone
-        match request["do"]:
-            case "evaluate" | "load" if is_alone:
-                return self._evaluate_alone(request)
-            case "apply" if is_alone:
-                return self._apply_alone(request, message)
-            case "evaluate":
-                return self._evaluate(request)
-            case "load":
-                return self._load(request)
-            case _:
-                return self._apply(request, message)
+        try:
+            match request["do"]:
+                case "evaluate" | "load" if is_alone:
+                    return self._evaluate_alone(request)
+                case "apply" if is_alone:
+                    return self._apply_alone(request, message)
+                case "evaluate":
+                    return self._evaluate(request)
+                case "load":
+                    return self._load(request)
+                case _:
+                    return self._apply(request, message)
+        except RepeatedKeyError as repeated:
+            # All partners are here, with the state from before: they can go on.
+            self.undo()
+            return Message(text=json.dumps({"repeated": described(repeated)}))
 
     def _new_engine(self, request: Mapping[str, Any]) -> PartnerEngine:
         spec = self._payload.groups[request["group"]]
@@ -198,6 +208,7 @@ class _Service:
             values=self._values.codec if spec.has_values else None,
             functions=unpack_functions(spec.functions),
             dividing=spec.dividing,
+            apart=spec.apart,
         )
         self._engines[request["group"]] = engine
         self._unconfirmed = (request["group"], True)

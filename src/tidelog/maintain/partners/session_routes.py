@@ -18,8 +18,10 @@ from dataclasses import replace
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.cut import cut_rules
+from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
+from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.program.nodes import Program, RuleId, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 
@@ -66,7 +68,10 @@ class _Needs:
                 self.everywhere.add(name)
 
     def route(self, name: str, route: RelationRoute, *, has_rules: bool) -> RelationRoute:
-        """Return the route of a relation by which later strata find it, given that of its own stratum."""
+        """Return the route of a relation by which later strata find it, given that of its own stratum.
+
+        What has a law is like what has rules: the stratum says who owns a fact.
+        """
         if route.is_everywhere or name in self.everywhere:
             return replace(route, is_everywhere=True)
         wanted = self.columns[name]
@@ -76,24 +81,44 @@ class _Needs:
         return replace(route, owner=owner, columns=tuple(sorted({owner, *own, *wanted})))
 
 
+class _Owners:
+    """The routes of input facts that are kept apart, once those of their relations are known."""
+
+    def __init__(self, apart: Apart) -> None:
+        self._apart = apart
+        self.of_apart: dict[str, RelationRoute] = {}
+
+    def note(self, relations: Mapping[str, RelationRoute]) -> None:
+        """Note the routes of a stratum's relations."""
+        for name, route in relations.items():
+            if name in self._apart:
+                self.of_apart[self._apart[name]] = RelationRoute(route.owner, (route.owner,))
+
+
 def routes_of(
     program: Program,
     dividing: Dividing,
     is_connected: Sequence[bool] = (),
+    apart: Apart | None = None,
 ) -> tuple[Routes, ...]:
     """Return the routes of every stratum, for a state that is kept between epochs.
 
-    Partners of a stratum that `is_connected` exchange facts even if they need not.
+    Partners of a stratum that `is_connected` exchange facts even if they need not. Input facts that are
+    kept `apart` are with the partners that own such facts of their relation.
     """
     found: list[Routes] = []
     needs = _Needs()
+    owners = _Owners(apart or {})
     for number, stratum in reversed(tuple(enumerate(program.strata))):
         is_cut = any(rule.id in dividing for rule in stratum.rules)
-        routes = find_routes(stratum, program, dividing if is_cut else None)
+        owning = law_columns(stratum, program).columns
+        routes = find_routes(stratum, program, dividing if is_cut else None, owning)
         relations = {
-            name: needs.route(name, routes.relations[name], has_rules=bool(stratum.rules))
+            name: owners.of_apart.get(name)
+            or needs.route(name, routes.relations[name], has_rules=bool(stratum.rules or name in owning))
             for name in stratum.relations
         }
+        owners.note(relations)
         is_decomposed = (
             routes.is_decomposed
             and all(route.has_no_copies for route in relations.values())
