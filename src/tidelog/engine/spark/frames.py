@@ -96,6 +96,11 @@ def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arit
     return frame.select(*(f.col(f"c{place}").cast("long") for place in range(arity)))
 
 
+def read_columns(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
+    """Return the columns c0, c1, ... of files as a data frame."""
+    return spark.read.parquet(*folder.path_of(files)).select(*(f"c{place}" for place in range(arity)))
+
+
 def write_codes(frame: "DataFrame", folder: Folder, relation: str, name: str) -> list[str]:
     """Write a data frame of codes as files of a relation and return them."""
     under = f"{quote(relation, safe='')}/{name}"
