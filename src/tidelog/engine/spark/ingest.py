@@ -172,7 +172,7 @@ def _file_texts(
         dictionary = known.frame(texts.sparkSession)
         texts = texts.join(f.broadcast(dictionary) if known.is_read else dictionary, on=TEXT, how="left_anti")
     write = _write_texts_at(folder.uri, uuid.uuid4().hex[:12], known.next_part)
-    rows = _collected(texts, write, "file string, part int, rows long")
+    rows = collect_replies(texts, write, "file string, part int, rows long")
     written = sorted((row.part, row.file, row.rows) for row in rows)
     known.add_files([TextFile(file, part, count) for part, file, count in written])
 
@@ -257,7 +257,7 @@ def _write_codes(frame: "DataFrame", relation: Relation, folder: Folder) -> Code
 
         yield from write_part(batches, uri, relation_name, name, arity)
 
-    rows = _collected(frame.distinct(), write, "file string, rows long, wide boolean")
+    rows = collect_replies(frame.distinct(), write, "file string, rows long, wide boolean")
     files = sorted(row.file for row in rows)
     return CodeFiles(tuple(files), sum(row.rows for row in rows), any(row.wide for row in rows))
 
@@ -282,7 +282,7 @@ def write_part(batches: "Batches", uri: str, relation: str, name: str, arity: in
     yield pa.record_batch({"file": [file], "rows": pa.array([len(rows)], pa.int64()), "wide": [is_wide]})
 
 
-def _collected(frame: "DataFrame", task: Callable[["Batches"], "Batches"], schema: str) -> "list[Row]":
+def collect_replies(frame: "DataFrame", task: Callable[["Batches"], "Batches"], schema: str) -> "list[Row]":
     """Run a task over a frame and return the little that it yields; failures are raised as what they were."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
