@@ -1,6 +1,5 @@
 """Fact files read by several threads: the same codes, facts and mistakes as by one."""
 
-import gzip
 import threading
 from pathlib import Path
 
@@ -9,51 +8,13 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import tidelog
-from support.fact_file_strategies import PIECES
+from support.fact_folders import PROGRAM, folders, write_folder
 from support.programs import build
 from tidelog.errors import TidelogError
 from tidelog.io import csv_pieces, csv_read, read_ahead
 from tidelog.io.threads import LoadThreads
 from tidelog.session import load
 from tidelog.values import Codec
-
-_PROGRAM = """
-.decl edge(x: number, y: symbol)    .input edge
-.decl name(s: symbol)               .input name
-.decl pair(a: symbol, b: symbol)    .input pair(rfc4180=true)
-.decl flag()                        .input flag
-.decl more(y: symbol, n: number)    .input more(headers=true)
-.decl some(y: symbol, n: number)    .input some(columns="2:0", delimiter=",")
-.decl real(f: float, u: unsigned)   .input real
-"""
-_NAMES = ("edge", "name", "pair", "flag", "more", "some", "real")
-
-# Lines of facts, some of which are not, with texts that occur again.
-texts = st.sampled_from(["a", "b", "é", "\N{SNOWMAN}" * 3, "long text " * 4, "", " ", "\ufeff", '"'])
-ends = st.sampled_from(["\n", "\n", "\r\n", "\n\n"])
-numbers = st.integers(-9, 9).map(str) | st.sampled_from(["x", "0x1F", "0xFFFFFFFFFFFFFFFF", "1.5", ""])
-
-
-def _lines(*fields: st.SearchStrategy[str], delimiter: str = "\t") -> st.SearchStrategy[str]:
-    line = st.tuples(*fields).map(delimiter.join)
-    return st.lists(st.tuples(line, ends).map("".join), max_size=30).map("".join)
-
-
-quoted = st.sampled_from(["a", '"b"', '"c\nd"', '"e""f"', '"g,h"', "é", "", '"open'])
-folders = st.fixed_dictionaries(
-    {},
-    optional={
-        "edge": _lines(numbers, texts) | st.lists(st.sampled_from(PIECES), max_size=20).map(b"".join),
-        "name": _lines(texts),
-        "pair": _lines(quoted, quoted, delimiter=","),
-        "some": _lines(numbers, st.just("z"), texts | st.just("a,b"), delimiter=","),
-        "real": _lines(numbers | st.just("1e999"), numbers),
-        "flag": st.sampled_from(["", "()\n"]),
-        "more": st.tuples(st.sampled_from(["y\tn\n", "n\ty\n", "y\tz\n"]), _lines(texts, numbers)).map(
-            "".join
-        ),
-    },
-)
 
 
 class _Kept:
@@ -68,7 +29,7 @@ class _Kept:
 
 def _loaded(folder: Path, jobs: int) -> tuple[object, list[str], list[str]]:
     """Return what is inserted, the texts in the order of their codes, and the mistakes."""
-    program = build(_PROGRAM)
+    program = build(PROGRAM)
     codec, kept, mistakes = Codec(program.types), _Kept(), []
     try:
         load.load_facts(program, folder, codec, kept, jobs=jobs)
@@ -100,13 +61,7 @@ def _small_pieces():
 def test_threads_change_nothing(tmp_path_factory, content, few, is_packed, ends_with_line):
     """Rows, their order, the codes of texts and all mistakes are the same with one, two and three threads."""
     folder = tmp_path_factory.mktemp("facts")
-    for name in _NAMES:
-        text = content.get(name)
-        if text is None and name != "flag":
-            continue
-        data = text if isinstance(text, bytes) else (text or "").encode()
-        data = data if ends_with_line else data.removesuffix(b"\n")
-        (folder / f"{name}.facts").write_bytes(gzip.compress(data) if is_packed else data)
+    write_folder(folder, content, is_packed=is_packed, ends_with_line=ends_with_line)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(csv_read, "FEW_BYTES", few)

@@ -86,6 +86,14 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
         str | None,
         typer.Option("--master", metavar="URL", help="With --engine spark: the cluster, such as local[4]."),
     ] = None,
+    spark_option: Annotated[
+        list[str] | None,
+        typer.Option("--spark-option", metavar="NAME=VALUE", help="An option of --engine spark; repeatable."),
+    ] = None,
+    output_parts: Annotated[
+        bool,
+        typer.Option("--output-parts", help="With --engine spark: outputs are folders that workers write."),
+    ] = False,
     floats: Annotated[
         FloatsChoice,
         typer.Option("--floats", help="How to write floats: as Soufflé does, or in the fewest digits."),
@@ -113,6 +121,8 @@ def run(  # noqa: PLR0913 - one parameter per option of the command line
             souffle,
             profile,
             debug_report,
+            tuple(spark_option or ()),
+            output_parts,
         )
     )
 

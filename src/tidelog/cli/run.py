@@ -46,6 +46,8 @@ class RunOptions:
     souffle: SouffleOptions = SouffleOptions()
     profile: Path | None = None
     report: Path | None = None
+    spark_options: tuple[str, ...] = ()
+    in_parts: bool = False
 
     def show(self, diagnostics: Iterable[Diagnostic]) -> None:
         """Show warnings, but for those that are not wanted."""
@@ -122,7 +124,8 @@ def _write(snapshot: Snapshot, options: RunOptions) -> None:
     if options.form is RunForm.TEXT:
         warnings = list[Diagnostic]()
         directory = options.output_directory or Path()
-        write_outputs(snapshot, directory, floats=options.floats, warnings=warnings)
+        floats, in_parts = options.floats, options.in_parts
+        write_outputs(snapshot, directory, floats=floats, warnings=warnings, in_parts=in_parts)
         if options.shows_warnings:
             show(warnings)
         print_sizes(snapshot, sys.stdout)
@@ -144,10 +147,12 @@ def _evaluate(
     request = Request(_plain(read_program(options.program), options), wanted)
     if chosen.engine == "spark":
         from tidelog.engine.spark.opening import spark_for_command  # noqa: PLC0415 - most runs need no Spark
+        from tidelog.engine.spark.options import read_options  # noqa: PLC0415 - as above
 
-        # Spark takes seconds to start: mistakes in the program are told before.
+        # Spark takes seconds to start: mistakes in the program and in options are told before.
         prepare(request, SessionRecorder())
-        request = replace(request, spark=held.enter_context(spark_for_command(options.master)))
+        opened = spark_for_command(options.master, read_options(options.spark_options))
+        request = replace(request, spark=held.enter_context(opened))
     if chosen.store is not None or options.souffle.opens_shell:
         from tidelog.session.open import start_session  # noqa: PLC0415 - most runs keep no state
 
@@ -185,6 +190,10 @@ def _plain(source: Source, options: RunOptions) -> Source:
     return source
 
 
+def _prints(options: RunOptions) -> bool:
+    return options.form is not RunForm.TEXT or str(options.output_directory) == "-"
+
+
 def _holds_facts(store: Path) -> bool:
     from tidelog.store import Store  # noqa: PLC0415 - most runs keep no state
 
@@ -205,7 +214,15 @@ def _check(options: RunOptions, *, has_facts: bool) -> None:
             because=f"`--format {options.form}` prints the outputs",
         )
         arguments.refuse(
-            if_any={"--master": options.master is not None and chosen.engine != "spark"},
+            if_any={"--output-parts": options.in_parts and _prints(options)},
+            because="the outputs are printed",
+        )
+        arguments.refuse(
+            if_any={
+                "--master": options.master is not None and chosen.engine != "spark",
+                "--spark-option": bool(options.spark_options) and chosen.engine != "spark",
+                "--output-parts": options.in_parts and chosen.engine != "spark",
+            },
             because=f"the engine is `{chosen.engine}`",
             hint="give --engine spark as well",
         )

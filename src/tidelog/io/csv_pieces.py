@@ -116,6 +116,17 @@ def all_lines(stream: BinaryIO, *, is_whole: bool) -> Iterator[Lines]:
         yield LinesInMemory(data + rest if rest else data)
 
 
+def windows(lines: Lines, first: int, last: int) -> Iterator[bytes]:
+    """Return the bytes from one line's start to another's, some lines at a time."""
+    while first < last:
+        end = min(lines.line_end(first + WINDOW_BYTES), last)
+        data = lines.read(first, end)
+        if len(data) < end - first:
+            raise OSError(f"it has become shorter than {end} bytes")
+        yield data
+        first = end
+
+
 def pieces(lines: Lines, start: int) -> Iterator[LinePiece]:
     """Return the pieces of lines from `start` on; windows are counted from the first byte."""
     window = 0

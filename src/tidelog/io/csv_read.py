@@ -47,17 +47,24 @@ class CsvReading:
     alone gives codes.
     """
 
-    def __init__(
-        self, path: Path | None, name: str, relation: Relation, layout: CsvLayout, codec: Codec
+    def __init__(  # noqa: PLR0913, PLR0917 - what is read, as what, and what was read before
+        self,
+        path: Path | None,
+        name: str,
+        relation: Relation,
+        layout: CsvLayout,
+        codec: Codec,
+        lines_before: int = 0,
     ) -> None:
         self._path = path
         self._relation = relation
-        self._layout = layout
         self._codec = codec
-        self._mistakes = Mistakes(name)
         self._kinds = [codec.resolve(column.type).kind for column in relation.columns]
-        self._lines_before = 0
         self._stream: BinaryIO | None = None
+        # A header changes the layout.
+        self.layout = layout
+        self.lines_before = lines_before
+        self.mistakes = Mistakes(name)
 
     def close(self) -> None:
         """Close the file."""
@@ -68,42 +75,49 @@ class CsvReading:
         """Open the file and return what parses its pieces in their order, each with its size in bytes."""
         self._stream = open_bytes(self._path)
         start = -1
-        for lines in all_lines(self._stream, is_whole=self._layout.is_quoted):
+        for lines in all_lines(self._stream, is_whole=self.layout.is_quoted):
             if start < 0:
-                start = self._take_header(lines)
-                if self._mistakes.count:
+                start = self.take_start(lines)
+                if self.mistakes.count:
                     # Without the names nobody can tell which column a value belongs to.
                     return
             cut = pieces(lines, start)
-            if self._layout.is_quoted:
-                cut = quoted_pieces(lines, start, self._layout.delimiter)
+            if self.layout.is_quoted:
+                cut = quoted_pieces(lines, start, self.layout.delimiter)
             for piece in cut:
                 yield piece.size, partial(self._parse, piece)
             start = 0
 
     def columns(self, parsed: Iterable[ParsedPiece]) -> list[Codes]:
         """Return the codes of the facts in all pieces; all mistakes are raised together."""
+        columns = self.columns_read(parsed)
+        self.mistakes.raise_if_any()
+        return columns
+
+    def columns_of_lines(self, lines: Lines, start: int = 0) -> list[Codes]:
+        """Return the codes of the facts in lines without quotes from `start` on; mistakes are kept."""
+        return self.columns_read(self._parse(piece) for piece in pieces(lines, start))
+
+    def columns_read(self, parsed: Iterable[ParsedPiece]) -> list[Codes]:
+        """Return the codes of the facts in all pieces; mistakes are kept in `mistakes`."""
         parts: list[list[Codes]] = []
         window: list[ParsedPiece] = []
         for piece in parsed:
             window.append(piece)
             if piece.lines.is_last:
                 parts.append(self._codes(window))
-                self._lines_before += sum(each.newlines for each in window)
+                self.lines_before += sum(each.newlines for each in window)
                 window = []
-        self._mistakes.raise_if_any()
         return join_columns(parts, self._relation)
 
-    def _take_header(self, lines: Lines) -> int:
+    def take_start(self, lines: Lines) -> int:
         """Return where the facts begin, after a byte order mark and the header, which changes the layout."""
         mark = len(BYTE_ORDER_MARK)
         start = mark if lines.read(0, mark) == BYTE_ORDER_MARK else 0
-        if not self._layout.has_header:
+        if not self.layout.has_header:
             return start
-        data = lines.read(start, lines.size if self._layout.is_quoted else lines.line_end(start + 1))
-        rest, self._lines_before, self._layout = take_header(
-            data, self._relation, self._layout, self._mistakes
-        )
+        data = lines.read(start, lines.size if self.layout.is_quoted else lines.line_end(start + 1))
+        rest, self.lines_before, self.layout = take_header(data, self._relation, self.layout, self.mistakes)
         return start + len(data) - len(rest)
 
     def _parse(self, piece: LinePiece) -> ParsedPiece:
@@ -114,9 +128,9 @@ class CsvReading:
             newlines = int(np.count_nonzero(np.frombuffer(data, dtype=np.uint8) == _NEWLINE))
         is_few = piece.is_first and piece.is_last and self._are_few(data)
         table = None
-        if not is_few and piece.is_closed and is_plain(data, self._layout, self._kinds):
+        if not is_few and piece.is_closed and is_plain(data, self.layout, self._kinds):
             try:
-                table = arrow_table(data, self._relation, self._layout, self._codec, self._kinds)
+                table = arrow_table(data, self._relation, self.layout, self._codec, self._kinds)
             except (pa.ArrowException, ArrowMistakeError):
                 table = None
         return ParsedPiece(piece, table, newlines)
@@ -126,8 +140,8 @@ class CsvReading:
         columns = self._quick_codes(window)
         if columns is not None:
             return columns
-        lines = LineWindow(b"".join(piece.lines.read() for piece in window), self._lines_before)
-        return read_carefully(lines, self._relation, self._layout, self._codec, self._mistakes)
+        lines = LineWindow(b"".join(piece.lines.read() for piece in window), self.lines_before)
+        return read_carefully(lines, self._relation, self.layout, self._codec, self.mistakes)
 
     def _quick_codes(self, window: list[ParsedPiece]) -> list[Codes] | None:
         """Return the codes, or None if the careful reader must look at the lines."""
@@ -138,16 +152,16 @@ class CsvReading:
             return self._table_codes(pa.concat_tables(tables), window) if is_even else None
         data = window[0].lines.read() if len(window) == 1 else b""
         # There are no bytes if somebody has made the file shorter meanwhile.
-        if not data or not self._are_few(data) or not is_plain(data, self._layout, self._kinds):
+        if not data or not self._are_few(data) or not is_plain(data, self.layout, self._kinds):
             return None
-        return read_few(data, self._relation, self._layout, self._codec)
+        return read_few(data, self._relation, self.layout, self._codec)
 
     def _are_few(self, data: bytes) -> bool:
         """Say whether lines, if they are a whole window, are read without Arrow."""
-        return len(data) <= FEW_BYTES and not self._layout.is_quoted
+        return len(data) <= FEW_BYTES and not self.layout.is_quoted
 
     def _table_codes(self, table: "pa.Table", window: list[ParsedPiece]) -> list[Codes] | None:
-        chosen = range(self._relation.arity) if self._layout.positions is None else self._layout.positions
+        chosen = range(self._relation.arity) if self.layout.positions is None else self.layout.positions
         columns = []
         for position, column, kind in zip(chosen, self._relation.columns, self._kinds, strict=True):
             try:

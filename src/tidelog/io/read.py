@@ -72,48 +72,68 @@ def _begin(relation: Relation, find_place: Callable[[], Place], codec: Codec) ->
         return None
     if place.format is not Format.CSV or path is None or not path.is_file() or relation.arity == 0:
         return None
-    return CsvReading(path, _name(path), relation, place.layout, codec)
+    return CsvReading(path, str(path), relation, place.layout, codec)
+
+
+def read_whole(  # noqa: PLR0913, PLR0917 - a file, its name in messages, and how it is read
+    path: Path,
+    name: str,
+    relation: Relation,
+    place: Place,
+    codec: Codec,
+    take_ahead: TakeAhead = nothing_ahead,
+) -> list[Codes] | None:
+    """Return the codes of the facts in a file that messages call by this name."""
+    match place.format:
+        case Format.SQLITE:
+            from tidelog.io.sqlite import read_sqlite  # noqa: PLC0415 - rarely needed
+
+            return read_sqlite(path, place.table, relation, codec)
+        case Format.PARQUET:
+            return _read_parquet(path, name, relation, codec)
+        case Format.JSON:
+            return _read_json(path, name, relation, codec)
+        case Format.CSV:
+            columns = take_ahead()
+            return _read_lines(relation, place, path, name, codec) if columns is None else columns
 
 
 def _read(
     relation: Relation, place: Place, codec: Codec, span: Span | None, take_ahead: TakeAhead
 ) -> list[Codes] | None:
-    path = place.path
+    path, name = place.path, "standard input"
     try:
         if path is not None:
             path = existing_file(path, span)
-        match place.format:
-            case Format.SQLITE if path is not None:
-                from tidelog.io.sqlite import read_sqlite  # noqa: PLC0415 - rarely needed
-
-                columns: list[Codes] | None = read_sqlite(path, place.table, relation, codec)
-            case Format.PARQUET if path is not None:
-                return _read_parquet(path, relation, codec)
-            case Format.JSON:
-                from tidelog.io.json_read import read_json  # noqa: PLC0415 - rarely needed
-
-                with closing(open_bytes(path)) as stream:
-                    data = stream.read()
-                is_lines = path is not None and path.suffix.lower() in {".jsonl", ".ndjson"}
-                columns = read_json(data, _name(path), relation, codec, is_lines=is_lines)
-            case _:
-                columns = take_ahead()
-                if columns is None:
-                    columns = _read_lines(relation, place, path, codec)
+            name = str(path)
+            return read_whole(path, name, relation, place, codec, take_ahead)
+        if place.format is Format.JSON:
+            return _read_json(None, name, relation, codec)
+        return _read_lines(relation, place, None, name, codec)
     except (OSError, EOFError, zlib.error, MemoryError) as error:
-        raise unreadable_file(_name(path), error, span) from error
-    return columns
+        raise unreadable_file(name if path is None else str(path), error, span) from error
 
 
-def _read_lines(relation: Relation, place: Place, path: Path | None, codec: Codec) -> list[Codes] | None:
+def _read_json(path: Path | None, name: str, relation: Relation, codec: Codec) -> list[Codes] | None:
+    from tidelog.io.json_read import read_json  # noqa: PLC0415 - rarely needed
+
+    with closing(open_bytes(path)) as stream:
+        data = stream.read()
+    is_lines = path is not None and path.suffix.lower() in {".jsonl", ".ndjson"}
+    return read_json(data, name, relation, codec, is_lines=is_lines)
+
+
+def _read_lines(
+    relation: Relation, place: Place, path: Path | None, name: str, codec: Codec
+) -> list[Codes] | None:
     if relation.arity == 0:
         with closing(open_bytes(path)) as stream:
             return [] if stream.read().strip() else None
-    with closing(CsvReading(path, _name(path), relation, place.layout, codec)) as reading:
+    with closing(CsvReading(path, name, relation, place.layout, codec)) as reading:
         return reading.columns(parse() for _, parse in reading.tasks())
 
 
-def _read_parquet(path: Path, relation: Relation, codec: Codec) -> list[Codes] | None:
+def _read_parquet(path: Path, name: str, relation: Relation, codec: Codec) -> list[Codes] | None:
     import pyarrow.parquet  # noqa: PLC0415 - slow to import, and rarely needed
 
     from tidelog.io.python_data import columns_from_arrow  # noqa: PLC0415 - as above
@@ -121,9 +141,5 @@ def _read_parquet(path: Path, relation: Relation, codec: Codec) -> list[Codes] |
     try:
         table = pyarrow.parquet.read_table(path)
     except (pa.ArrowException, ValueError) as error:
-        raise unreadable_file(str(path), error) from error
+        raise unreadable_file(name, error) from error
     return columns_from_arrow(table, relation, codec)
-
-
-def _name(path: Path | None) -> str:
-    return "standard input" if path is None else str(path)

@@ -24,6 +24,12 @@ def existing_file(path: Path, span: Span | None) -> Path:
     raise missing_file(path, span)
 
 
+def is_packed(path: Path) -> bool:
+    """Say whether a regular file is packed."""
+    with path.open("rb") as stream:
+        return stream.read(2) == _GZIP_START
+
+
 def open_bytes(path: Path | None) -> BinaryIO:
     """Return the bytes of a file, unpacked if they are packed, or those of standard input."""
     if path is None:

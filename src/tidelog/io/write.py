@@ -24,6 +24,13 @@ _NO_CODES: Final = np.empty(0, dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
+class SortedFacts:
+    """Facts in value order, some rows at a time; a codec need not know those of earlier ones."""
+
+    batches: Iterator[Sequence[Codes]]
+
+
+@dataclass(frozen=True, slots=True)
 class _Facts:
     """What is written: batches in value order."""
 
@@ -45,7 +52,7 @@ class _Facts:
 def write_relation(  # noqa: PLR0913 - what, how and where of one output
     relation: Relation,
     directive: Directive,
-    columns: Sequence[Codes] | None,
+    columns: Sequence[Codes] | SortedFacts | None,
     codec: Codec,
     output_directory: Path,
     *,
@@ -67,6 +74,27 @@ def write_relation(  # noqa: PLR0913 - what, how and where of one output
         return
     place = place_of(relation, directive, output_directory)
     facts = _Facts(relation, codec, _batches(relation, columns, codec), directive.span, warnings)
+    _write(staging, place, facts)
+
+
+def write_part(
+    path: Path,
+    place: Place,
+    relation: Relation,
+    columns: Sequence[Codes] | SortedFacts | None,
+    codec: Codec,
+) -> list[Diagnostic]:
+    """Write some facts of a place to a file, and return the warning about the first line not read back."""
+    warnings: list[Diagnostic] = []
+    facts = _Facts(relation, codec, _batches(relation, columns, codec), None, warnings)
+    try:
+        _write_content(path, place, facts)
+    except _failures() as error:
+        raise unwritable(path, error) from error
+    return warnings
+
+
+def _write(staging: Staging, place: Place, facts: _Facts) -> None:
     if place.path is None:
         _write_standard(staging.standard_output(), place, facts)
         return
@@ -83,9 +111,14 @@ def _failures() -> tuple[type[Exception], ...]:
     return OSError, sqlite3.Error, pa.ArrowException
 
 
-def _batches(relation: Relation, columns: Sequence[Codes] | None, codec: Codec) -> Iterator[Sequence[Codes]]:
+def _batches(
+    relation: Relation, columns: Sequence[Codes] | SortedFacts | None, codec: Codec
+) -> Iterator[Sequence[Codes]]:
     """Return the facts in value order, some rows at a time."""
     if columns is None:
+        return
+    if isinstance(columns, SortedFacts):
+        yield from columns.batches
         return
     if relation.arity == 0:
         yield []
@@ -94,24 +127,28 @@ def _batches(relation: Relation, columns: Sequence[Codes] | None, codec: Codec) 
 
 
 def _write_file(staging: Staging, place: Place, path: Path, facts: _Facts) -> None:
-    match place.format:
-        case Format.SQLITE:
-            from tidelog.io.sqlite import write_sqlite  # noqa: PLC0415 - rarely needed
+    if place.format is Format.SQLITE:
+        from tidelog.io.sqlite import write_sqlite  # noqa: PLC0415 - rarely needed
 
-            write_sqlite(staging.copy_for(path), place.table, facts.relation, facts.batches, facts.codec)
-        case Format.PARQUET:
-            _write_parquet(staging.path_for(path), facts)
-        case Format.JSON:
-            with staging.path_for(path).open("wb") as file:
-                _write_json(file, place, facts)
-        case Format.CSV:
-            with staging.path_for(path).open("wb") as plain:
-                if place.is_compressed:
-                    # No name and no time: equal facts give equal files.
-                    with gzip.GzipFile("", "wb", 6, plain, mtime=0) as packed:
-                        _write_csv(cast("BinaryIO", packed), place, facts)
-                else:
-                    _write_csv(plain, place, facts)
+        write_sqlite(staging.copy_for(path), place.table, facts.relation, facts.batches, facts.codec)
+        return
+    _write_content(staging.path_for(path), place, facts)
+
+
+def _write_content(path: Path, place: Place, facts: _Facts) -> None:
+    """Write the whole content of a file."""
+    if place.format is Format.PARQUET:
+        _write_parquet(path, facts)
+        return
+    with path.open("wb") as plain:
+        if place.format is Format.JSON:
+            _write_json(plain, place, facts)
+        elif place.is_compressed:
+            # No name and no time: equal facts give equal files.
+            with gzip.GzipFile("", "wb", 6, plain, mtime=0) as packed:
+                _write_csv(cast("BinaryIO", packed), place, facts)
+        else:
+            _write_csv(plain, place, facts)
 
 
 def _write_standard(file: BinaryIO, place: Place, facts: _Facts) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from functools import partial
 from itertools import chain
 from os import PathLike
@@ -15,11 +16,14 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.io.mistakes import not_needed
 from tidelog.io.take_ahead import TakeAhead, nothing_ahead
 from tidelog.program.nodes import Directive, Program, Relation
-from tidelog.session.spark_frames import WorkerFacts, is_spark_frame, read_frame
+from tidelog.session.spark_frames import WorkerFacts, WorkerFiles, is_spark_frame, read_frame
+from tidelog.source import Span
 from tidelog.values import Codec
 from tidelog.views import FactSet
 
 if TYPE_CHECKING:
+    from tidelog.io.csv_read import CsvReading
+    from tidelog.io.places import Place
     from tidelog.io.read_ahead import Begin
 
 Facts = Path | str | Mapping[str, object] | None
@@ -69,9 +73,10 @@ def load_facts(  # noqa: PLR0913 - what facts are read from, and into what
         case Mapping():
             sources = _sources_in_mapping(program, facts, codec, engine)
             if isinstance(facts, FactsAndFolder):
-                sources = chain(sources, _sources_in_folder(program, facts.folder, codec, facts.others))
+                others = _sources_in_folder(program, facts.folder, codec, engine, facts.others)
+                sources = chain(sources, others)
         case _:
-            sources = _sources_in_folder(program, Path(facts), codec, program.relations)
+            sources = _sources_in_folder(program, Path(facts), codec, engine, program.relations)
     known = list(sources)
     if jobs < 2 or all(source.begin is nothing_ahead for source in known):
         return _insert(((source.relation, source.read) for source in known), engine, needed)
@@ -101,7 +106,9 @@ def _insert(
             else:
                 diagnostics += error.diagnostics
             continue
-        if isinstance(columns, WorkerFacts):
+        if isinstance(columns, WorkerFiles):
+            columns.engine.insert_files(name, columns.files)
+        elif isinstance(columns, WorkerFacts):
             columns.engine.insert_frame(name, columns.frame)
         elif columns is not None and not diagnostics:
             engine.insert(name, columns)
@@ -135,7 +142,7 @@ def columns_of(
 
 
 # None where a relation without columns does not hold.
-Reader = Callable[..., "list[Codes] | WorkerFacts | None"]
+Reader = Callable[..., "list[Codes] | WorkerFacts | WorkerFiles | None"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,10 +163,13 @@ def _sources_in_mapping(
             read = partial(_read_frame, cast("Any", data), relation, codec, cast("Any", engine))
             yield _Source(name, read)
             continue
-        begin: Begin = nothing_ahead
+        source = _Source(name, partial(columns_of, data, relation, program, codec))
         if isinstance(data, (str, PathLike)):
-            begin = partial(io.begin_file, relation, Path(data), codec, _directives_of(name, program))
-        yield _Source(name, partial(columns_of, data, relation, program, codec), begin)
+            path, directives = Path(data), _directives_of(name, program)
+            begin = partial(io.begin_file, relation, path, codec, directives)
+            find_place = partial(_place_of_file, relation, path, directives)
+            source = _on_workers(replace(source, begin=begin), relation, find_place, codec, engine)
+        yield source
 
 
 def _read_frame(
@@ -170,15 +180,52 @@ def _read_frame(
 
 
 def _sources_in_folder(
-    program: Program, folder: Path, codec: Codec, names: Collection[str]
+    program: Program, folder: Path, codec: Codec, engine: Engine, names: Collection[str]
 ) -> Iterator[_Source]:
     for directive in program.directives:
         if directive.kind == "input" and directive.relation in names:
             relation = program.relations[directive.relation]
             where = relation, directive, codec, folder
-            yield _Source(
-                relation.name, partial(io.read_relation, *where), partial(io.begin_relation, *where)
-            )
+            read, begin = partial(io.read_relation, *where), partial(io.begin_relation, *where)
+            source = _Source(relation.name, read, begin)
+            find_place = partial(_place_of, relation, directive, folder)
+            yield _on_workers(source, relation, find_place, codec, engine, directive.span)
+
+
+def _on_workers(  # noqa: PLR0913, PLR0917 - a file, and what reads it
+    source: _Source,
+    relation: Relation,
+    find_place: "Callable[[], Place]",
+    codec: Codec,
+    engine: Engine,
+    span: Span | None = None,
+) -> _Source:
+    """Return a source whose file workers read if it is large and the engine's workers read files."""
+    if not hasattr(engine, "insert_files"):
+        return source
+    from tidelog.session.worker_files import FileOnWorkers  # noqa: PLC0415 - only with Spark
+
+    shared = FileOnWorkers(relation, find_place, codec, cast("Any", engine), span)
+
+    def begin() -> "CsvReading | None":
+        return None if shared.file is not None else source.begin()
+
+    def read(take_ahead: TakeAhead = nothing_ahead) -> "list[Codes] | WorkerFacts | WorkerFiles | None":
+        return source.read(take_ahead) if shared.file is None else shared.read()
+
+    return _Source(source.relation, read, begin)
+
+
+def _place_of(relation: Relation, directive: Directive, folder: Path) -> "Place":
+    from tidelog.io.places import place_of  # noqa: PLC0415 - only with Spark
+
+    return place_of(relation, directive, folder)
+
+
+def _place_of_file(relation: Relation, path: Path, directives: tuple[Directive, ...]) -> "Place":
+    from tidelog.io.guess import place_of_file  # noqa: PLC0415 - only with Spark
+
+    return place_of_file(relation, path, directives)
 
 
 def _directives_of(relation: str, program: Program) -> tuple[Directive, ...]:

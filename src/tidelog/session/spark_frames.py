@@ -1,5 +1,6 @@
-"""Facts given as Spark data frames, for an engine whose workers read them."""
+"""Facts given as Spark data frames or as files, for an engine whose workers read them."""
 
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
@@ -23,6 +24,36 @@ class FrameEngine(Protocol):
 
     def insert_frame(self, relation: str, frame: "DataFrame") -> None:
         """Insert the rows of a data frame with columns c0, c1, ..."""
+
+
+class FileEngine(Protocol):
+    """An engine whose workers read files."""
+
+    @property
+    def most_driver_facts(self) -> int:
+        """Return how many facts of a file are better read by the driver."""
+
+    @property
+    def most_shares(self) -> int:
+        """Return into how many shares a file is worth cutting."""
+
+    @property
+    def folder_uri(self) -> str:
+        """Return the folder that driver and workers share."""
+
+    def work_apart(self, module: str, function: str, payload: object, parts: int) -> list[str]:
+        """Return what workers reply, each of which does one part of some work."""
+
+    def insert_files(self, relation: str, files: Sequence[str]) -> None:
+        """Insert the facts in files of the folder, with columns c0, c1, ...: codes of numbers, and texts."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerFiles:
+    """Facts in files of an engine's folder, which its workers wrote."""
+
+    engine: FileEngine
+    files: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

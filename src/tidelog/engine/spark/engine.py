@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -31,8 +31,8 @@ from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
-from tidelog.engine.spark.frames import read_codes, write_codes
-from tidelog.engine.spark.ingest import write_frames
+from tidelog.engine.spark.frames import read_codes, read_columns, write_codes
+from tidelog.engine.spark.ingest import GivenFacts, given_columns, write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.options import SparkOptions
@@ -67,6 +67,9 @@ from tidelog.values.codec import Codec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+
+# A large file is cut into so many shares for each partner: they do not take equally long.
+_SHARES_PER_PARTNER: Final = 4
 
 
 class Where(Enum):
@@ -114,7 +117,9 @@ class SparkEngine:
             for name, relation in self._program.relations.items()
         }
         self._inputs: dict[str, list[Columns]] = {}
-        self._frames: dict[str, DataFrame] = {}
+        self._frames: dict[str, list[GivenFacts]] = {}
+        # Files that workers wrote of what they read, whose texts have no codes yet.
+        self._read_files: dict[str, list[str]] = {}
         self._numbering = Numbering()
         self.placements: tuple[Placement, ...] = ()
         # How many values the partners of the last stratum found too frequent for one of them.
@@ -126,12 +131,31 @@ class SparkEngine:
 
     def insert_frame(self, relation: str, frame: "DataFrame") -> None:
         """Insert the rows of a data frame with columns c0, c1, ...; workers encode them, see `ingest`."""
-        self._frames[relation] = frame
+        self._frames.setdefault(relation, []).append(GivenFacts(frame))
+
+    def insert_files(self, relation: str, files: Sequence[str]) -> None:
+        """Insert the facts in files of the folder, with columns c0, c1, ...: codes of numbers, and texts."""
+        self._read_files.setdefault(relation, []).extend(files)
 
     @property
     def most_driver_facts(self) -> int:
-        """Return how many rows of a frame are better read by the driver."""
+        """Return how many rows of a frame or a file are better read by the driver."""
         return max(0, self._options.driver_facts)
+
+    @property
+    def most_shares(self) -> int:
+        """Return into how many shares a file is worth cutting."""
+        return _SHARES_PER_PARTNER * self._partners
+
+    @property
+    def folder_uri(self) -> str:
+        """Return the folder that driver and workers share."""
+        return self._folder.uri
+
+    def work_apart(self, module: str, function: str, payload: object, parts: int) -> list[str]:
+        """Return what workers reply, each of which does one part of some work."""
+        job = BarrierJob(module, function, payload, parts, self._options.attempts, self._options.safety)
+        return [reply.text for reply in run_apart(self._options.spark, job)]
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, stratum by stratum."""
@@ -146,11 +170,23 @@ class SparkEngine:
         return replace(finished, strata=tuple(s for s in finished.strata if made.isdisjoint(s.relations)))
 
     def _write_frames(self) -> None:
-        """Let workers write the rows of data frames as codes."""
+        """Let workers write the facts of data frames, and of files that they read, as codes."""
+        spark = self._options.spark
+        for name, files in self._read_files.items():
+            if files:
+                frame = read_columns(spark, self._folder, files, self._program.relations[name].arity)
+                self._frames.setdefault(name, []).append(GivenFacts(frame, are_codes=True))
         if not self._frames:
             return
+        for name, facts in self._frames.items():
+            # Several files can have facts of a relation, some of which were small.
+            for columns in self._inputs.get(name, ()):
+                facts.append(given_columns(columns, self._program.relations[name], self._codec, spark))
         written = write_frames(self._frames, self._program.relations, self._codec, self._folder)
-        self._frames = {}
+        for files in self._read_files.values():
+            for file in files:
+                self._folder.delete(file)
+        self._frames, self._read_files = {}, {}
         for name, found in written.items():
             if found.files:
                 self._holdings[name].put_files(found.files, found.size, is_wide=found.is_wide)

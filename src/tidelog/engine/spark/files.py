@@ -8,8 +8,8 @@ import json
 import posixpath
 import re
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
@@ -90,6 +90,31 @@ class Folder:
             )
         self._system.move(f"{path}.tmp", path)
         return name
+
+    def write_tables(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
+        """Write tables to a new file, one after the other, and return how many rows they have.
+
+        No file is written if they have none.
+        """
+        path, rows = f"{self._path}/{name}", 0
+        with ExitStack() as opened:
+            writer = None
+            for table in tables:
+                if writer is None and table.num_rows:
+                    self._system.create_dir(posixpath.dirname(path), recursive=True)
+                    stream = opened.enter_context(self._system.open_output_stream(f"{path}.tmp"))
+                    writer = opened.enter_context(pq.ParquetWriter(stream, schema, compression="lz4"))
+                if writer is not None:
+                    writer.write_table(table)
+                rows += table.num_rows
+        if rows:
+            self._system.move(f"{path}.tmp", path)
+        return rows
+
+    def read_batches(self, name: str, rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file in their order, at most so many at a time."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            yield from pq.ParquetFile(stream).iter_batches(rows)
 
     def read_table(self, name: str, columns: list[str]) -> pa.Table:
         """Return columns of a file."""

@@ -32,6 +32,15 @@ def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFra
 
     Workers replace codes by texts in joins with the dictionary. Returns None for records, too.
     """
+    frame = frame_with_texts(engine, relation, codec)
+    if frame is None:
+        return None
+    kinds = [codec.resolve(column.type).kind for column in relation.columns]
+    return _with_numbers(frame, kinds).toDF(*(column.name for column in relation.columns))
+
+
+def frame_with_texts(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
+    """Return the columns c0, c1, ... of a relation, as `frame_of_codes`: codes of numbers, and texts."""
     code_frame = getattr(engine, "code_frame", None)
     kinds = [codec.resolve(column.type).kind for column in relation.columns]
     if code_frame is None or not DIVISIBLE.issuperset(kinds):
@@ -46,8 +55,7 @@ def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFra
                 column = texts.toDF(f"text{place}", f"c{place}")
                 frame = frame.join(column, f"c{place}").drop(f"c{place}")
                 frame = frame.withColumnRenamed(f"text{place}", f"c{place}")
-    frame = _with_numbers(frame.select(*(f"c{place}" for place in range(relation.arity))), kinds)
-    return frame.toDF(*(column.name for column in relation.columns))
+    return frame.select(*(f"c{place}" for place in range(relation.arity)))
 
 
 def _with_numbers(frame: "DataFrame", kinds: Sequence[Kind]) -> "DataFrame":
@@ -94,6 +102,11 @@ def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arit
 
     frame = spark.read.parquet(*folder.path_of(files))
     return frame.select(*(f.col(f"c{place}").cast("long") for place in range(arity)))
+
+
+def read_columns(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
+    """Return the columns c0, c1, ... of files as a data frame."""
+    return spark.read.parquet(*folder.path_of(files)).select(*(f"c{place}" for place in range(arity)))
 
 
 def write_codes(frame: "DataFrame", folder: Folder, relation: str, name: str) -> list[str]:

@@ -25,17 +25,25 @@ from tidelog.engine.spark.texts import write_texts as write_text_file
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Column, Relation
 from tidelog.values import Codec, Kind
-from tidelog.values.codes import floats_to_codes
+from tidelog.values.codes import Codes, floats_to_codes
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame, Row, SparkSession
 
     Batches = Iterator[pa.RecordBatch]
 
 # Kinds of values that workers turn into codes.
 DIVISIBLE = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL})
+
+
+@dataclass(frozen=True, slots=True)
+class GivenFacts:
+    """Facts in columns c0, c1, ...; where they `are_codes`, numbers are codes already and texts are texts."""
+
+    frame: "DataFrame"
+    are_codes: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,27 +62,59 @@ def is_divisible(relation: Relation, codec: Codec) -> bool:
 
 
 def write_frames(
-    frames: Mapping[str, "DataFrame"], relations: Mapping[str, Relation], codec: Codec, folder: Folder
+    facts: Mapping[str, Sequence[GivenFacts]],
+    relations: Mapping[str, Relation],
+    codec: Codec,
+    folder: Folder,
 ) -> dict[str, CodeFiles]:
-    """Write the facts of frames as files of codes; texts that are new get codes in `codec.symbols`.
+    """Write the facts of relations as files of codes; texts that are new get codes in `codec.symbols`.
 
     Requires columns c0, c1, ... of types that the relation's columns take.
     """
-    texts = {name: _places_of(relations[name], codec, Kind.SYMBOL) for name in frames}
-    checked = {name: _checked(frame, relations[name], codec) for name, frame in frames.items()}
-    kept = [_kept(checked[name]) for name in frames if texts[name]]
+    texts = {name: _places_of(relations[name], codec, Kind.SYMBOL) for name in facts}
+    frames: dict[str, DataFrame] = {}
+    kept: list[DataFrame] = []
     try:
-        if kept:
-            _file_texts(checked, texts, codec, folder)
-        found = {}
-        for name, frame in checked.items():
-            coded = _with_codes(frame, texts[name], codec)
-            coded = _with_float_codes(coded, _places_of(relations[name], codec, Kind.FLOAT))
-            found[name] = _write_codes(coded, relations[name], folder)
-        return found
+        for name, parts in facts.items():
+            coded = []
+            for part in parts:
+                coded.append(
+                    part.frame if part.are_codes else _numbers_coded(part.frame, relations[name], codec)
+                )
+                if texts[name] and not part.are_codes:
+                    # It is read twice, and files are the same both times.
+                    kept.append(_kept(coded[-1]))
+            frames[name] = reduce(lambda left, right: left.unionByName(right), coded)
+        if any(texts.values()):
+            with_texts = {name: frame for name, frame in frames.items() if texts[name]}
+            _file_texts(with_texts, texts, codec, folder)
+        return {
+            name: _write_codes(_with_codes(frame, texts[name], codec), relations[name], folder)
+            for name, frame in frames.items()
+        }
     finally:
         for frame in kept:
             frame.unpersist()
+
+
+def given_columns(
+    columns: Sequence[Codes], relation: Relation, codec: Codec, spark: "SparkSession"
+) -> GivenFacts:
+    """Return facts that the driver has as facts for `write_frames`."""
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+    texts = _places_of(relation, codec, Kind.SYMBOL)
+    arrays = [
+        codec.symbols.to_arrow(codes) if place in texts else pa.array(codes)
+        for place, codes in enumerate(columns)
+    ]
+    names = [f"c{place}" for place in range(relation.arity)]
+    return GivenFacts(spark.createDataFrame(pa.table(arrays, names=names)), are_codes=True)
+
+
+def _numbers_coded(frame: "DataFrame", relation: Relation, codec: Codec) -> "DataFrame":
+    """Return a frame with the codes of its numbers; texts stay as they are."""
+    return _with_float_codes(_checked(frame, relation, codec), _places_of(relation, codec, Kind.FLOAT))
 
 
 def _places_of(relation: Relation, codec: Codec, kind: Kind) -> list[int]:
@@ -132,7 +172,7 @@ def _file_texts(
         dictionary = known.frame(texts.sparkSession)
         texts = texts.join(f.broadcast(dictionary) if known.is_read else dictionary, on=TEXT, how="left_anti")
     write = _write_texts_at(folder.uri, uuid.uuid4().hex[:12], known.next_part)
-    rows = _collected(texts, write, "file string, part int, rows long")
+    rows = collect_replies(texts, write, "file string, part int, rows long")
     written = sorted((row.part, row.file, row.rows) for row in rows)
     known.add_files([TextFile(file, part, count) for part, file, count in written])
 
@@ -193,7 +233,8 @@ def _with_float_codes(frame: "DataFrame", places: Sequence[int]) -> "DataFrame":
     """Return the frame with the codes of its floats; Spark has no function for their bits."""
     if not places:
         return frame
-    schema = ", ".join(f"{name} long" for name in frame.columns)
+    types = dict(frame.dtypes) | {f"c{place}": "long" for place in places}
+    schema = ", ".join(f"{name} {types[name]}" for name in frame.columns)
 
     def encode(batches: "Batches") -> "Batches":
         import pyarrow as pa  # noqa: PLC0415 - in the worker
@@ -216,7 +257,7 @@ def _write_codes(frame: "DataFrame", relation: Relation, folder: Folder) -> Code
 
         yield from write_part(batches, uri, relation_name, name, arity)
 
-    rows = _collected(frame.distinct(), write, "file string, rows long, wide boolean")
+    rows = collect_replies(frame.distinct(), write, "file string, rows long, wide boolean")
     files = sorted(row.file for row in rows)
     return CodeFiles(tuple(files), sum(row.rows for row in rows), any(row.wide for row in rows))
 
@@ -241,7 +282,7 @@ def write_part(batches: "Batches", uri: str, relation: str, name: str, arity: in
     yield pa.record_batch({"file": [file], "rows": pa.array([len(rows)], pa.int64()), "wide": [is_wide]})
 
 
-def _collected(frame: "DataFrame", task: Callable[["Batches"], "Batches"], schema: str) -> "list[Row]":
+def collect_replies(frame: "DataFrame", task: Callable[["Batches"], "Batches"], schema: str) -> "list[Row]":
     """Run a task over a frame and return the little that it yields; failures are raised as what they were."""
     from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
     from pyspark.errors import PySparkException  # noqa: PLC0415 - as above

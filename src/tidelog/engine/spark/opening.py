@@ -47,8 +47,8 @@ def require_pyspark() -> None:
 
 
 @contextmanager
-def spark_for_command(master: str | None) -> Iterator[object]:
-    """Yield the options of a Spark session made for one command, and stop it afterwards.
+def spark_for_command(master: str | None, chosen: Mapping[str, object] | None = None) -> Iterator[object]:
+    """Yield the checked options of a Spark session made for one command, and stop it afterwards.
 
     Without a master it is what Spark's own configuration says, or all cores of this machine.
     """
@@ -58,7 +58,7 @@ def spark_for_command(master: str | None) -> Iterator[object]:
     spark.sparkContext.setLogLevel("ERROR")
     with interruptible():
         try:
-            yield choose_options(spark, None)
+            yield choose_options(spark, chosen)
         finally:
             spark.stop()
 

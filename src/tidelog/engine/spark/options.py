@@ -1,11 +1,13 @@
 """What a user may choose about a run on Spark."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.greeting import Safety, Tls
-from tidelog.errors import Diagnostic, raise_if_any
+from tidelog.errors import Diagnostic, TidelogError, raise_if_any
+from tidelog.program.suggest import did_you_mean
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -71,3 +73,41 @@ class SparkOptions:
         if not self.silence_seconds > 0:
             message = f"{self.silence_seconds} is not a number of seconds that a partner may be silent"
             yield Diagnostic(code="spark-bad-option", message=message, hint="write silence_seconds=120")
+
+
+def read_options(pairs: Sequence[str]) -> dict[str, object]:
+    """Return the options that texts such as `partners=4`, `resident=true` and `ports=40000-40999` set."""
+    kinds = {each.name: str(each.type) for each in fields(SparkOptions)}
+    named = {name: kind for name, kind in kinds.items() if name not in {"spark", "tls"}}
+    chosen: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or name not in named:
+            message = f"`{pair}` sets no Spark option" if equals else f"`{pair}` is not NAME=VALUE"
+            hint = did_you_mean(name, named, f"the options are {', '.join(named)}")
+            raise TidelogError([Diagnostic(code="spark-bad-option", message=message, hint=hint)])
+        try:
+            chosen[name] = _value(text, named[name])
+        except ValueError as error:
+            message = f"{text!r} is not a valid `{name}`"
+            hint = f"write {name}={_example(named[name])}"
+            raise TidelogError([Diagnostic(code="spark-bad-option", message=message, hint=hint)]) from error
+    return chosen
+
+
+def _value(text: str, kind: str) -> object:
+    if "tuple" in kind:
+        first, _, last = text.partition("-")
+        return int(first), int(last)
+    if "bool" in kind:
+        if text not in {"true", "false"}:
+            raise ValueError(text)
+        return text == "true"
+    if "float" in kind:
+        return float(text)
+    return int(text) if "int" in kind else text
+
+
+def _example(kind: str) -> str:
+    examples = {"tuple": "40000-40999", "bool": "true", "float": "30", "int": "4"}
+    return next((example for word, example in examples.items() if word in kind), "TEXT")

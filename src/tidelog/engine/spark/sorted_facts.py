@@ -1,0 +1,148 @@
+"""Facts of a relation in value order, sorted by Spark: a part for each range of values.
+
+The driver reads them some rows at a time, or workers write each part to a file of its own.
+"""
+
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tidelog.engine.spark.files import Folder, file_name
+from tidelog.engine.spark.frames import frame_with_texts
+from tidelog.engine.spark.ingest import collect_replies
+from tidelog.engine.spark.value_files import has_unread_values
+from tidelog.program.nodes import Relation
+from tidelog.values import Codec, Codes, Kind
+from tidelog.values.dictionary import Dictionary
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame
+
+    Batches = Iterator[pa.RecordBatch]
+
+_SIGN_BIT = -(2**63)
+_ALL_BUT_SIGN = 2**63 - 1
+
+
+def sorted_frame(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
+    """Return the facts of a relation in value order, or None if the driver has them or they are few.
+
+    Columns are c0, c1, ...: codes of numbers, and texts.
+    """
+    most = getattr(engine, "most_driver_facts", None)
+    if most is None:
+        return None
+    has_texts = any(codec.is_symbol(column.type) for column in relation.columns)
+    # Decoding more than a few texts here would bring all of them to the driver.
+    if engine.size(relation.name) <= most and not (has_texts and has_unread_values(codec)):  # type: ignore[attr-defined]
+        return None
+    frame = frame_with_texts(engine, relation, codec)
+    if frame is None:
+        return None
+    kinds = [codec.resolve(column.type).kind for column in relation.columns]
+    return frame.orderBy(*(_order(f"c{place}", kind) for place, kind in enumerate(kinds)))
+
+
+def _order(name: str, kind: Kind) -> "SparkColumn":
+    """Return what puts a column into value order, as `Codec.order_keys`; texts are in that of their bytes."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    column = f.col(name)
+    match kind:
+        case Kind.UNSIGNED:
+            return column.bitwiseXOR(f.lit(_SIGN_BIT))
+        case Kind.FLOAT:
+            return f.when(column < 0, column.bitwiseXOR(f.lit(_ALL_BUT_SIGN))).otherwise(column)
+        case _:
+            return column
+
+
+# --- read by the driver ---------------------------------------------------------------------------
+
+
+def write_sorted(frame: "DataFrame", relation: Relation, folder: Folder) -> list[str]:
+    """Write the rows of a sorted frame to files and return these in order."""
+    uri, relation_name, name = folder.uri, relation.name, f"sorted-{uuid.uuid4().hex[:12]}"
+
+    def write(batches: "Batches") -> "Batches":
+        from tidelog.engine.spark.sorted_facts import write_sorted_part  # noqa: PLC0415 - in the worker
+
+        yield from write_sorted_part(batches, uri, relation_name, name)
+
+    replies = collect_replies(frame, write, "part int, file string")
+    return [file for _, file in sorted((row.part, row.file) for row in replies)]
+
+
+def write_sorted_part(batches: "Batches", uri: str, relation: str, name: str) -> "Batches":
+    """Write the rows of one part to a file and yield its name; called in the worker."""
+    import pyarrow as pa  # noqa: PLC0415 - in the worker
+    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
+
+    context = TaskContext.get()
+    assert context is not None
+    part = int(context.partitionId())
+    first = next(batches, None)
+    if first is None:
+        return
+    file = file_name(relation, part, f"{name}-{uuid.uuid4().hex[:12]}")
+    tables = (pa.Table.from_batches([batch]) for batch in _chained(first, batches))
+    if Folder(uri).write_tables(file, first.schema, tables):
+        yield pa.record_batch({"part": pa.array([part], pa.int32()), "file": [file]})
+
+
+def read_sorted(
+    folder: Folder, files: Sequence[str], relation: Relation, codec: Codec, rows: int
+) -> Iterator[list[Codes]]:
+    """Yield the rows of files, so many at a time, as `rows_of`; each file is deleted after its last row."""
+
+    def batches() -> "Batches":
+        for file in files:
+            yield from folder.read_batches(file, rows)
+            folder.delete(file)
+
+    yield from rows_of(batches(), relation, codec, rows)
+
+
+def rows_of(
+    batches: "Iterable[pa.RecordBatch]", relation: Relation, codec: Codec, rows: int
+) -> Iterator[list[Codes]]:
+    """Yield the codes of the rows of batches, so many rows at a time, at last what remains.
+
+    Texts have codes in `codec` until the next rows are asked for: its dictionary is replaced each time.
+    """
+    held: list[pa.RecordBatch] = []
+    count = 0
+    for batch in batches:
+        rest = batch
+        while rest.num_rows:
+            taken = rest.slice(0, rows - count)
+            rest = rest.slice(taken.num_rows)
+            held.append(taken)
+            count += taken.num_rows
+            if count == rows:
+                yield _coded(held, relation, codec)
+                held, count = [], 0
+    if held:
+        yield _coded(held, relation, codec)
+
+
+def _coded(held: "list[pa.RecordBatch]", relation: Relation, codec: Codec) -> list[Codes]:
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+    codec.symbols = Dictionary()
+    columns = pa.Table.from_batches(held).columns
+    return [
+        codec.symbols.encode_arrow(column)
+        if codec.is_symbol(each.type)
+        else np.ascontiguousarray(column.to_numpy(), np.int64)
+        for column, each in zip(columns, relation.columns, strict=True)
+    ]
+
+
+def _chained(first: "pa.RecordBatch", rest: "Batches") -> "Batches":
+    yield first
+    yield from rest
