@@ -83,6 +83,7 @@ class PartnerEngine:
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
         aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
         functions: UserFunctions | None = None, dividing: Dividing | None = None,
+        heavy: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
@@ -91,7 +92,9 @@ class PartnerEngine:
             values is not None and reason_for_values(stratum, program) is not None
             for stratum in program.strata
         ]
-        self.routes = routes_of(program, dividing or {}, self._makes_values)
+        self.routes = routes_of(
+            program, dividing or {}, self._makes_values, heavy if wire.partners > 1 else ()
+        )
         self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)

@@ -27,6 +27,8 @@ def keep_strata(
             continue
         if isinstance(group, PartnerGroup):
             group.kept = dict(_kept_by_partners(group, before, changed))
+            # These values are spread if nothing of the group is evaluated.
+            group.heavy = _heavy_before(group, before)
             found.append(group)
             continue
         same = next((each for each in before if _is_same_driver_group(each, group)), None)
@@ -77,6 +79,11 @@ def _kept_by_partners(
             continue
         for name in stratum.relations:
             yield name, KeptRelation(home.files[name], home.size(name), home.work[number], home.is_wide)
+
+
+def _heavy_before(group: PartnerGroup, before: Sequence[StratumGroup]) -> tuple[int, ...]:
+    old = [each for each in before if isinstance(each, PartnerGroup) and set(each.files) & set(group.kept)]
+    return tuple(sorted({value for each in old for value in each.heavy}))
 
 
 def _kept_alone(

@@ -9,6 +9,8 @@ A relation is kept by the columns by which its own stratum needs it, and by thos
 kept. A relation is at every partner if a later rule has no variable for it, or if parts that never
 communicate read it. What aggregates read is divided like that too: derivations are sent to the owners of
 their groups.
+
+Frequent values stay the same as long as the state is kept (see `skew`); with them no stratum is decomposed.
 """
 
 from collections import defaultdict
@@ -20,6 +22,7 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.spark.cut import cut_rules
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
+from tidelog.engine.spark.skew import with_heavy
 from tidelog.program.nodes import Program, RuleId, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 
@@ -51,11 +54,15 @@ def cut_for(program: Program, large: Collection[str], aggregates: AbstractSet[st
 
 
 class _Needs:
-    """The columns by which later strata need a relation, and the relations that all partners need."""
+    """The columns by which later strata need a relation, and the relations that all partners need.
+
+    `shared` are the columns whose frequent values they need at every partner.
+    """
 
     def __init__(self) -> None:
         self.columns: dict[str, set[int]] = defaultdict(set)
         self.everywhere: set[str] = set()
+        self.shared: dict[str, tuple[int, ...]] = {}
 
     def add(self, stratum: Stratum, routes: Routes) -> None:
         """Add what a stratum needs of earlier ones."""
@@ -64,6 +71,8 @@ class _Needs:
                 self.columns[name].update(routes.outside[name].columns)
             else:
                 self.everywhere.add(name)
+        for name, columns in routes.shared.items():
+            self.shared[name] = tuple(sorted({*columns, *self.shared.get(name, ())}))
 
     def route(self, name: str, route: RelationRoute, *, has_rules: bool) -> RelationRoute:
         """Return the route of a relation by which later strata find it, given that of its own stratum."""
@@ -80,10 +89,12 @@ def routes_of(
     program: Program,
     dividing: Dividing,
     is_connected: Sequence[bool] = (),
+    heavy: tuple[int, ...] = (),
 ) -> tuple[Routes, ...]:
     """Return the routes of every stratum, for a state that is kept between epochs.
 
-    Partners of a stratum that `is_connected` exchange facts even if they need not.
+    Partners of a stratum that `is_connected` exchange facts even if they need not. Rows with `heavy` values
+    are spread.
     """
     found: list[Routes] = []
     needs = _Needs()
@@ -96,11 +107,12 @@ def routes_of(
         }
         is_decomposed = (
             routes.is_decomposed
+            and not heavy
             and all(route.has_no_copies for route in relations.values())
             and not any(is_connected[number : number + 1])
         )
         routes = replace(routes, relations=relations, is_decomposed=is_decomposed)
         routes = divide_outside(stratum, program, routes, dividing if is_cut else None)
         needs.add(stratum, routes)
-        found.append(routes)
+        found.append(with_heavy(replace(routes, shared=dict(needs.shared)), heavy) if heavy else routes)
     return tuple(reversed(found))
