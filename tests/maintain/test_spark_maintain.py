@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from support.epochs import Maintained
 from support.epochs_programs import tangled_epochs, tangled_programs
-from support.partner_epochs import LIMIT, divided, follow, followable, rows
+from support.partner_epochs import LIMIT, check_history, divided, follow, followable, history_of, rows
 from support.programs import run
 from tidelog.engine.epoch import Action, MaintenanceSettings, Strategy
 from tidelog.engine.local.by_row.layout import CALLER
@@ -157,36 +157,9 @@ def check_partners(partners, data, strategy):
     """Take random programs through random epochs and compare each with an evaluation."""
     drawn = data.draw(tangled_programs())
     program, aggregates = divided(drawn.text)
-    history = [{name: set(facts) for name, facts in drawn.inputs.items()}]
-    for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
-        now = {name: set(facts) for name, facts in history[-1].items()}
-        for name, held in now.items():
-            now[name] = (held - set(epoch.deletes[name])) | set(epoch.inserts[name])
-        history.append(now)
+    history = history_of(drawn, data.draw(tangled_epochs(drawn, max_epochs=3)))
 
     check_history(program, history, partners, strategy, aggregates)
-
-
-def check_history(program, history, partners, strategy, aggregates):
-    """Compare partners after every epoch with an evaluation by one of them alone."""
-    states, deltas = follow(program, history, partners, strategy, aggregates)
-
-    before = {}
-    for number, inputs in enumerate(history):
-        alone, _ = follow(program, [inputs], 1, strategy, aggregates)
-        for name in program.relations:
-            expected = alone[0][0][name]
-            together = {}
-            for state in states[number]:
-                together.update(state[name])
-                assert all(expected[row][0] == level for row, level in state[f"{name} kept"].items())
-            assert together == expected, name
-            if number:
-                inserted = set().union(*(delta.get(name, (set(), set()))[0] for delta in deltas[number]))
-                deleted = set().union(*(delta.get(name, (set(), set()))[1] for delta in deltas[number]))
-                assert inserted == expected.keys() - before[name].keys()
-                assert deleted == before[name].keys() - expected.keys()
-        before = alone[0][0]
 
 
 TOTALS = """

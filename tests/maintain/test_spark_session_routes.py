@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.epochs import examples
 from support.epochs_programs import tangled_epochs, tangled_programs
-from support.partner_epochs import divided, follow, followable
+from support.partner_epochs import divided, follow, followable, history_of
 from support.programs import build, run
 from support.resident_session import Resident
 from support.resident_threads import MOMENTS, tasks_in_threads
@@ -96,12 +96,7 @@ def test_partners_follow_epochs_without_copies(partners, data, strategy):
     drawn = data.draw(tangled_programs())
     program, aggregates = divided(drawn.text)
     cut = cut_for(program, program.relations.keys(), aggregates.keys())
-    history = [{name: set(facts) for name, facts in drawn.inputs.items()}]
-    for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
-        now = {name: set(facts) for name, facts in history[-1].items()}
-        for name, held in now.items():
-            now[name] = (held - set(epoch.deletes[name])) | set(epoch.inserts[name])
-        history.append(now)
+    history = history_of(drawn, data.draw(tangled_epochs(drawn, max_epochs=3)))
 
     states, _ = follow(cut.program, history, partners, strategy, aggregates, cut.dividing)
 

@@ -45,7 +45,45 @@ def rows(facts, arity):
     return np.array(sorted(facts), np.int64).reshape(len(facts), arity)
 
 
-def follow(program, history, partners, strategy, aggregates=None, dividing=None):
+def history_of(drawn, epochs):
+    """Return the input facts of a random program before and after each of these epochs."""
+    history = [{name: set(facts) for name, facts in drawn.inputs.items()}]
+    for epoch in epochs:
+        before = history[-1]
+        history.append(
+            {
+                name: (held - set(epoch.deletes[name])) | set(epoch.inserts[name])
+                for name, held in before.items()
+            }
+        )
+    return history
+
+
+def check_history(program, history, partners, strategy, aggregates, dividing=None, heavy=()):
+    """Compare partners after every epoch with an evaluation by one of them alone; return their states."""
+    states, deltas = follow(program, history, partners, strategy, aggregates, dividing, heavy)
+
+    before = {}
+    for number, inputs in enumerate(history):
+        alone, _ = follow(program, [inputs], 1, strategy, aggregates, dividing)
+        for name in program.relations:
+            expected = alone[0][0][name]
+            together = {}
+            for state in states[number]:
+                assert together.keys().isdisjoint(state[name]), name
+                together.update(state[name])
+                assert all(expected[row][0] == level for row, level in state[f"{name} kept"].items())
+            assert together == expected, name
+            if number:
+                inserted = set().union(*(delta.get(name, (set(), set()))[0] for delta in deltas[number]))
+                deleted = set().union(*(delta.get(name, (set(), set()))[1] for delta in deltas[number]))
+                assert inserted == expected.keys() - before[name].keys()
+                assert deleted == before[name].keys() - expected.keys()
+        before = alone[0][0]
+    return states
+
+
+def follow(program, history, partners, strategy, aggregates=None, dividing=None, heavy=()):
     """Return the annotated facts after each epoch, and each epoch's difference, of all partners together."""
     states = [[] for _ in history]
     deltas = [[] for _ in history]
@@ -54,8 +92,9 @@ def follow(program, history, partners, strategy, aggregates=None, dividing=None)
     def work(wire):
         try:
             engine = PartnerEngine(
-                program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates, dividing=dividing
-            )
+                program, {}, LIMIT, wire, is_wide=bool(aggregates), aggregates=aggregates,
+                dividing=dividing, heavy=heavy,
+            )  # fmt: skip
             for name, facts in history[0].items():
                 engine.insert(name, rows(facts, program.relations[name].arity))
             engine.evaluate()

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 from hypothesis import strategies as st
 
 from support.epochs_oracle import annotations_by_force
-from support.epochs_programs import tangled_epochs, tangled_programs
+from support.epochs_programs import SIZE, tangled_epochs, tangled_programs
 from support.partner_epochs import follow, followable
 from support.programs import run_program
 from tidelog.engine.epoch import Strategy
@@ -26,12 +26,16 @@ _STRATEGIES: Final = ("auto", "auto", "update", "recompute")
 
 @dataclass(frozen=True)
 class Shared:
-    """A program that several partners follow through epochs: the facts of each input after each of them."""
+    """A program that several partners follow through epochs: the facts of each input after each of them.
+
+    Rows with `heavy` values are spread over all partners.
+    """
 
     text: str
     inputs: tuple[Facts, ...]
     partners: int
     strategy: str
+    heavy: tuple[int, ...] = ()
 
 
 @st.composite
@@ -46,14 +50,15 @@ def _cases(draw: Draw[Any]) -> Shared:
             }
         )
     inputs = tuple({name: tuple(sorted(facts)) for name, facts in each.items()} for each in history)
-    return Shared(program.text, inputs, draw(st.integers(1, 3)), draw(st.sampled_from(_STRATEGIES)))
+    heavy = draw(st.one_of(st.just(()), st.sets(st.integers(0, SIZE - 1)).map(sorted).map(tuple)))
+    return Shared(program.text, inputs, draw(st.integers(1, 3)), draw(st.sampled_from(_STRATEGIES)), heavy)
 
 
 def replay(case: Shared) -> int:
     """Take partners through the epochs, checking everything after each of them."""
     program = followable(case.text)
     history = [{name: set(facts) for name, facts in inputs.items()} for inputs in case.inputs]
-    states, deltas = follow(program, history, case.partners, Strategy(case.strategy))
+    states, deltas = follow(program, history, case.partners, Strategy(case.strategy), heavy=case.heavy)
     before: dict[str, set[tuple[int, ...]]] = {}
     for number, inputs in enumerate(case.inputs):
         given = {name: facts for name, facts in inputs.items() if facts}
@@ -91,7 +96,7 @@ TEXT = r"""
 {case.text}
 """
 
-replay(Shared(TEXT, {case.inputs!r}, {case.partners}, {case.strategy!r}))
+replay(Shared(TEXT, {case.inputs!r}, {case.partners}, {case.strategy!r}, {case.heavy!r}))
 '''
 
 

@@ -86,6 +86,12 @@ MISTAKES: Final = (
         "                self.losing.put(name, numbers[:2], self.judge.relations[name].levels)\n",
     ),
     Mistake(
+        "spark: all partners that have the rows of a derivation count it",
+        "engine/spark/spread_rules.py",
+        "self._heavy) == self._wire.me\n",
+        "self._heavy) >= 0\n",
+    ),
+    Mistake(
         "store: deletions of the last relation in an entry are read as none",
         "store/entries.py",
         "changes[name] = RelationChange(columns[place:middle], columns[middle:end])",

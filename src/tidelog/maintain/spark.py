@@ -60,7 +60,7 @@ from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.rule_change import keep_strata, rule_reports
-from tidelog.maintain.partners.service import GroupSpec, copied_remark
+from tidelog.maintain.partners.service import GroupSpec, placement_remark
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.session_routes import cut_for
 from tidelog.maintain.partners.state_files import (
@@ -120,7 +120,6 @@ class SparkMaintainedEngine:
         self._groups: list[StratumGroup] = []
         self._placed: tuple[PlacedStrata, ...] = ()
         self._home: dict[str, StratumGroup] = {}
-        self.placements: tuple[Placement, ...] = ()
 
     # --- the first epoch ---------------------------------------------------------------------------
 
@@ -183,7 +182,6 @@ class SparkMaintainedEngine:
 
     def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
         """Group the strata by where they are kept."""
-        placements: list[Placement] = []
         groups: list[StratumGroup] = []
         specs: list[GroupSpec] = []
         for run in runs:
@@ -196,13 +194,10 @@ class SparkMaintainedEngine:
             own = tuple(name for stratum in run.strata for name in stratum.relations)
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
-            reason = run.reason
             if run.where in {Where.PARTNERS, Where.WORKER}:
                 is_alone = run.where is Where.WORKER
                 spec = self._alone_spec(run, part, own) if is_alone else self._spec(run, part, reads)
                 specs.append(spec)
-                if not is_alone:
-                    reason += copied_remark(spec, self._program.relations.keys(), run.large)
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
                 kind = AloneGroup if is_alone else PartnerGroup
@@ -214,12 +209,22 @@ class SparkMaintainedEngine:
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
                 groups.append(DriverGroup(own, reads, part, engine))
-            placements += [Placement(stratum.relations, run.where, reason) for stratum in run.strata]
         self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
-        self.placements = tuple(placements)
+
+    @property
+    def placements(self) -> tuple[Placement, ...]:
+        """Return where strata are kept, and why."""
+        found: list[Placement] = []
+        for run, group in zip(self._placed, self._groups, strict=True):
+            reason = run.reason
+            if isinstance(group, PartnerGroup) and not group.is_alone:
+                spec = self._pool.groups[group.number]
+                reason += placement_remark(spec, self._program.relations.keys(), run.large, group.heavy)
+            found += [Placement(stratum.relations, run.where, reason) for stratum in run.strata]
+        return tuple(found)
 
     def _spec(self, run: PlacedStrata, part: Program, reads: Collection[str]) -> GroupSpec:
         """Return strata as partners keep them."""

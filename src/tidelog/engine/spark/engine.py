@@ -46,6 +46,7 @@ from tidelog.engine.spark.placement import (
 from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import pack_functions
+from tidelog.engine.spark.skew import spread_remark
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import (
@@ -59,7 +60,6 @@ from tidelog.engine.spark.work import Evaluation, find_checkpoint
 from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
-from tidelog.program.suggest import counted
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray
@@ -284,9 +284,7 @@ class SparkEngine:
             self._codec.warnings["spark-in-driver", stratum.relations[0]] = warning
         self._heavy_values = 0
         statistics = self._run_placed(number, stratum, placement.where, observer)
-        if self._heavy_values:
-            remark = f"{placement.reason}; rows of {counted(self._heavy_values, 'frequent value')} are spread"
-            placement = replace(placement, reason=remark)
+        placement = replace(placement, reason=placement.reason + spread_remark(self._heavy_values))
         self.placements = (*self.placements, placement)
         return statistics
 

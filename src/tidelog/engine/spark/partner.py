@@ -29,6 +29,7 @@ from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.ownership import copies_to_send, owned_rows, owner_of
 from tidelog.engine.spark.plans import plan_once, plan_repeated
 from tidelog.engine.spark.routes import Routes
+from tidelog.engine.spark.spread_rules import SpreadRules
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.plan import RulePlan
 from tidelog.plan.operators import Check, ScanView
@@ -100,6 +101,8 @@ class _Deliver(ChainStep):
         route = run.routes.relations[plan.relation]
         self._run = run
         self._name = plan.relation
+        self._rule = plan.rule
+        self._arity = run.state.relations[plan.relation].arity
         self._route = route
         is_local = run.routes.rules[plan.rule].is_local and not route.heavy
         self._is_local = is_local or run.wire.partners == 1
@@ -107,6 +110,8 @@ class _Deliver(ChainStep):
     def run(self, batch: CodeArray) -> None:
         """Sort the batch by owner."""
         run = self._run
+        if run.spread is not None:
+            batch = run.spread.own_heads(self._rule, self._arity, batch)
         relation, first_new = run.target(self._name), run.iteration_start[self._name]
         if run.values is not None:
             # Owners are known once all partners agree on the codes of new values.
@@ -148,6 +153,9 @@ class PartnerRun:
         self._written: dict[str, Int64s] = {}
         self.candidates = Candidates(context.state, routes, context.wire)
         has_law = context.state.program.law_of(stratum) is not None
+        self.spread: SpreadRules | None = None
+        if routes.heavy and context.state.counting:
+            self.spread = SpreadRules(stratum, context.state.program, routes, context.wire)
         self._laws = OwnLaws(stratum, context.state, routes, context.wire) if has_law else None
         # How many facts partners had when the number of iterations was last compared with it.
         self._facts = 0
@@ -333,7 +341,8 @@ class PartnerRun:
         once = (
             plan_once(self.stratum, program, statistics, self.routes, counting=counting) if is_first else ()
         )
-        repeated = plan_repeated(self.stratum, program, statistics, counting=counting)
+        stratum = self.stratum if self.spread is None else self.spread.widened()
+        repeated = plan_repeated(stratum, program, statistics, counting=counting)
         checked = {
             operator.relation
             for rule in (*(plan for plan, _, _ in once), *repeated)

@@ -30,10 +30,17 @@ def plan_once(
     """Return the rules that only read earlier strata, with the column and the place of what is scanned first.
 
     That is the largest of the relations that the rule's route divides. Without a route it is the largest
-    of all, which every partner has and knows the size of, and the whole row decides.
+    of all, which every partner has and knows the size of, and the whole row decides. Where derivations are
+    counted and values are spread it is the first one: its rows are scanned by one partner each.
     """
+    begins_first = counting and bool(routes.heavy)
+
+    def scanned(rule: Rule) -> Mapping[int, int]:
+        columns = routes.rules[rule.id].columns
+        return dict([min(columns.items())]) if begins_first and columns else columns
+
     return tuple(
-        _plan_rule(rule, program, statistics, routes.rules[rule.id].columns, counting=counting)
+        _plan_rule(rule, program, statistics, scanned(rule), counting=counting)
         for rule in stratum.rules
         if not is_fact(rule) and not reads_stratum(rule, stratum)
     )

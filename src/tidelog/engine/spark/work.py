@@ -26,7 +26,7 @@ from tidelog.engine.spark.placement import reason_for_one_place
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
-from tidelog.engine.spark.skew import split_heavy
+from tidelog.engine.spark.skew import dividing_columns, frequent_values, with_heavy
 from tidelog.engine.spark.value_files import NewValues, ValueFiles, read_values
 from tidelog.engine.spark.wire import Wire, total
 from tidelog.program.nodes import Program
@@ -93,11 +93,10 @@ class StratumEvaluation:
     def run(self) -> dict[str, object]:
         """Return statistics and the file of each relation."""
         payload = self._payload
-        arities = {name: relation.arity for name, relation in payload.program.relations.items()}
         has_law = reason_for_one_place(self._stratum, payload.program) is not None
-        if not has_law:
+        if not has_law and not payload.routes.is_decomposed:
             # Facts that are decided together stay with one owner, however many they are.
-            self._routes = split_heavy(payload.routes, self._folder, payload.files, arities, self._wire)
+            self._routes = with_heavy(payload.routes, self._heavy_values())
         for name, files in payload.files.items():
             self._load(name, files)
         iteration = 0
@@ -126,6 +125,12 @@ class StratumEvaluation:
                 # All partners have the same values by now.
                 reply["values"] = self._new_values.write(self._folder, name)
         return reply
+
+    def _heavy_values(self) -> tuple[int, ...]:
+        payload = self._payload
+        columns = dividing_columns(payload.program, [(self._stratum, payload.routes)])
+        arities = {name: relation.arity for name, relation in payload.program.relations.items()}
+        return frequent_values(columns, self._folder, payload.files, arities, self._wire)
 
     def _context(self) -> PartnerContext:
         """Return what rules run with: values behind codes if the stratum needs them."""

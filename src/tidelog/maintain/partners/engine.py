@@ -84,6 +84,7 @@ class PartnerEngine:
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
         aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
         functions: UserFunctions | None = None, dividing: Dividing | None = None, apart: Apart | None = None,
+        heavy: tuple[int, ...] = (),
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
@@ -93,7 +94,8 @@ class PartnerEngine:
             for stratum in program.strata
         ]
         self._apart = apart or {}
-        self.routes = routes_of(program, dividing or {}, self._makes_values, self._apart)
+        spread = heavy if wire.partners > 1 else ()
+        self.routes = routes_of(program, dividing or {}, self._makes_values, self._apart, spread)
         self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)

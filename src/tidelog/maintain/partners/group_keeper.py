@@ -69,13 +69,14 @@ class PartnerGroupKeeper(GroupKeeper):
     def _all_derivations(self, stratum: Stratum, statistics: Statistics) -> Int64s:
         """Return the heads of all derivations of the groups owned here."""
         relation = stratum.relations[0]
-        plans = plan_once(stratum, self._state.program, statistics, self.routes[relation], counting=True)
+        routes = self.routes[relation]
+        plans = plan_once(stratum, self._state.program, statistics, routes, counting=True)
         width = len(stratum.rules[0].head.terms)
-        found = [self._found_here(plan, column) for plan, column, _ in plans]
+        found = [self._found_here(plan, column, routes.heavy) for plan, column, _ in plans]
         rows = np.concatenate([np.empty((0, width), np.int64), *found])
         return self._to_owners(relation, rows, np.ones(len(rows), np.int64))[0]
 
-    def _found_here(self, plan: RulePlan, column: int) -> Int64s:
+    def _found_here(self, plan: RulePlan, column: int, heavy: tuple[int, ...]) -> Int64s:
         """Return the heads of the derivations that begin with rows this partner follows."""
         width = len(plan.operators[-1].outputs)
         found: list[CodeArray] = [np.empty((0, width), np.int64)]
@@ -85,6 +86,7 @@ class PartnerGroupKeeper(GroupKeeper):
         beginning = plan.operators[0]
         if isinstance(beginning, ScanView) and self._wire.partners > 1:
             scan = DividedScan(beginning, self._state, self._expressions, column, self._wire)
+            scan.heavy = heavy
             scan.next = chain.first
             chain = StepChain(scan, chain.first)
         elif self._wire.me > 0:

@@ -173,6 +173,8 @@ class PartnerGroup:
         self._sizes: dict[str, int] = {}
         self.work: list[int] = []
         self.is_wide = False
+        # The frequent values whose rows are spread as long as partners keep this state: see `skew`.
+        self.heavy: tuple[int, ...] = ()
         self._seen: dict[str, StoredRelation] = {}
 
     def follows(self, name: str) -> bool:
@@ -226,6 +228,8 @@ class PartnerGroup:
         for relation in replies[0]["files"] if replies else ():
             self.files[relation] = [reply["files"][relation] for reply in replies]
             self._sizes[relation] = sum(reply["sizes"][relation] for reply in replies)
+        if replies:
+            self.heavy = tuple(replies[0]["heavy"])
         done = replies[0]["work"] if replies else [0] * len(self.program.strata)
         self.work = [
             self.kept[stratum.relations[0]].work if stratum.relations[0] in self.kept else work
@@ -315,6 +319,7 @@ class PartnerGroup:
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "is_wide": self.is_wide,
             "work": self.work,
+            "heavy": self.heavy,
             **self._pool.all_values(self.number),
         }
 
@@ -370,6 +375,7 @@ class PartnerGroup:
             "files": {name: list(files) for name, files in self.files.items()},
             "read_files": {name: list(files) for name, files in self.read_files.items()},
             "sizes": dict(self._sizes), "work": list(self.work), "is_wide": self.is_wide,
+            "heavy": self.heavy,
         }  # fmt: skip
 
     def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
@@ -385,6 +391,7 @@ class PartnerGroup:
         self._sizes = dict(described["sizes"])
         self.work = list(described["work"])
         self.is_wide = bool(described["is_wide"])
+        self.heavy = tuple(described["heavy"])
         self._seen = {}
 
 

@@ -1,7 +1,8 @@
 """The heads of a stratum that partners share: what concerns another partner's head is sent to it.
 
-The dividing variable of its rule names the one partner that enumerates a derivation; that partner has all
-rows it uses, with their levels. What the derivation means for its head, a loss or an offered level, is sent
+The dividing variable of its rule names the one partner that enumerates a derivation, and if its value is
+frequent the row of the first atom does (see `spread_rules`); that partner has all rows it uses, with their
+levels. What the derivation means for its head, a loss or an offered level, is sent
 to the head's owner. Before the facts of a level are followed further, their owners notify the partners that
 keep copies of them.
 
@@ -67,7 +68,12 @@ class PartnerHeads(Heads):
         if column == WHOLE_ROW or self.wire.partners == 1:
             return numbers
         content = self.judge.relations[rule.literals[place].relation].rows[numbers]
-        mine: Int64s = numbers[owner_of(content, column, self.wire.partners) == self.wire.me]
+        heavy = self.routes.heavy
+        is_mine = owner_of(content, column, self.wire.partners, heavy) == self.wire.me
+        if heavy and place != min(self.routes.rules[rule.id].columns):
+            # Rows with a frequent value are at every partner, and join rows of the first atom at each.
+            is_mine |= np.isin(content[:, column], heavy)
+        mine: Int64s = numbers[is_mine]
         return mine
 
     def own_inputs(self, name: str, change: RowDelta) -> RowDelta:
@@ -226,5 +232,5 @@ def are_mine(  # noqa: PLR0913, PLR0917 - derivations, and what says whose they 
     columns = routes.rules[rule.id].columns
     place, column = min(columns.items()) if columns else (0, WHOLE_ROW)
     rows = relations[rule.literals[place].relation].rows[batch[:, first + place]]
-    mine: Mask = owner_of(rows, column, wire.partners) == wire.me
+    mine: Mask = owner_of(rows, column, wire.partners, routes.heavy) == wire.me
     return mine

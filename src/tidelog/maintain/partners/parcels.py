@@ -78,8 +78,8 @@ class Outbox:
             if agreement is not None:
                 rows = agreement.rows(rows, self._relations[relation])
             levels = np.concatenate([part for _, part in parts])
-            owner = self._routes.relations[relation].owner
-            for partner, part in parts_by_owner(rows, owner, self._wire.partners):
+            route = self._routes.relations[relation]
+            for partner, part in parts_by_owner(rows, route.owner, self._wire.partners, route.heavy):
                 tables[partner].append(Rows(f"{kind.value} {relation}", rows[part], levels[part]))
         self._waiting.clear()
         for message in self._wire.exchange([Message((), tuple(each)) for each in tables]):

@@ -7,6 +7,7 @@ from tidelog.engine.epoch import Action, Strategy, StratumReport
 from tidelog.engine.protocol import StratumStatistics
 from tidelog.maintain.decide import UNTOUCHED
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, KeptRelation, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.session_routes import may_spread
 from tidelog.program.nodes import Program, RuleId, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 
@@ -27,6 +28,8 @@ def keep_strata(
             continue
         if isinstance(group, PartnerGroup):
             group.kept = dict(_kept_by_partners(group, before, changed))
+            # These values are spread if nothing of the group is evaluated.
+            group.heavy = _heavy_before(group, before)
             found.append(group)
             continue
         same = next((each for each in before if _is_same_driver_group(each, group)), None)
@@ -80,6 +83,13 @@ def _kept_by_partners(
             continue
         for name in stratum.relations:
             yield name, KeptRelation(home.files[name], home.size(name), home.work[number], home.is_wide)
+
+
+def _heavy_before(group: PartnerGroup, before: Sequence[StratumGroup]) -> tuple[int, ...]:
+    if not may_spread(group.program):
+        return ()
+    old = [each for each in before if isinstance(each, PartnerGroup) and set(each.files) & set(group.kept)]
+    return tuple(sorted({value for each in old for value in each.heavy}))
 
 
 def _kept_alone(

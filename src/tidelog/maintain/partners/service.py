@@ -22,8 +22,10 @@ from tidelog.engine.spark.files import Annotated, Folder, file_name
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
+from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import unpack_functions
 from tidelog.engine.spark.shared_reading import read_shared
+from tidelog.engine.spark.skew import Columns, dividing_columns, frequent_values, spread_remark
 from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
@@ -32,7 +34,7 @@ from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.maintain.partners.keys import RepeatedKeyError, described
 from tidelog.maintain.partners.partner_values import PartnerValues
-from tidelog.maintain.partners.session_routes import Dividing, routes_of
+from tidelog.maintain.partners.session_routes import Dividing, may_spread, routes_of
 from tidelog.maintain.partners.state_files import facts_of
 from tidelog.program.nodes import Program
 from tidelog.program.walk_nodes import earlier_relations
@@ -57,12 +59,27 @@ class GroupSpec:
     # Whether one partner has all facts, because they are decided together.
     is_alone: bool = False
 
+    def routes(self, heavy: tuple[int, ...] = ()) -> tuple[Routes, ...]:
+        """Return the routes of every stratum, by which rows with heavy values are spread."""
+        program = self.program
+        makes_values = [
+            self.has_values and reason_for_values(each, program) is not None for each in program.strata
+        ]
+        return routes_of(program, self.dividing, makes_values, self.apart, heavy)
 
-def copied_remark(spec: GroupSpec, written: Collection[str], large: Collection[str]) -> str:
-    """Return what to add to the reason of a placement: which relations all partners have."""
-    program = spec.program
-    connected = [spec.has_values and reason_for_values(each, program) is not None for each in program.strata]
-    relations = [each.relations for each in routes_of(program, spec.dividing, connected, spec.apart)]
+    def dividing_columns(self) -> Columns:
+        """Return the columns in which a frequent value matters."""
+        return dividing_columns(self.program, zip(self.program.strata, self.routes(), strict=True))
+
+
+def placement_remark(
+    spec: GroupSpec, written: Collection[str], large: Collection[str], heavy: tuple[int, ...]
+) -> str:
+    """Return what to add to the reason of a placement.
+
+    That is which relations all partners have, and how many values are spread.
+    """
+    relations = [each.relations for each in spec.routes(heavy)]
     read = frozenset().union(*map(earlier_relations, spec.program.strata))
     everywhere = sorted(
         name
@@ -74,7 +91,7 @@ def copied_remark(spec: GroupSpec, written: Collection[str], large: Collection[s
     divided = sorted({*large} - {*everywhere})
     if divided:
         found += f"; rules are divided by what {', '.join(f'`{name}`' for name in divided)} has"
-    return found
+    return found + spread_remark(len(heavy))
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +226,7 @@ class _Service:
             functions=unpack_functions(spec.functions),
             dividing=spec.dividing,
             apart=spec.apart,
+            heavy=tuple(request["heavy"]),
         )
         self._engines[request["group"]] = engine
         self._unconfirmed = (request["group"], True)
@@ -219,7 +237,8 @@ class _Service:
 
         Strata whose relations are `kept` have their state in files already.
         """
-        engine = self._new_engine(request)
+        heavy = self._heavy_values(request)
+        engine = self._new_engine({**request, "heavy": heavy})
         for name, files in request["facts"].items():
             arity = engine.program.relations[name].arity
             engine.insert(name, facts_of(self._read(engine, name, files), arity).live_rows())
@@ -237,9 +256,19 @@ class _Service:
             "files": files,
             "sizes": sizes,
             "work": engine.work,
+            "heavy": heavy,
             "statistics": [asdict(each) for each in statistics],
         }
         return Message(text=json.dumps({**reply, **self._made(request)}))
+
+    def _heavy_values(self, request: Mapping[str, Any]) -> tuple[int, ...]:
+        """Return the values whose rows are spread until the group is evaluated again."""
+        spec = self._payload.groups[request["group"]]
+        if not may_spread(spec.program):
+            return ()
+        arities = {name: relation.arity for name, relation in spec.program.relations.items()}
+        files = {**request["facts"], **request["kept"]}
+        return frequent_values(spec.dividing_columns(), self._folder, files, arities, self._wire)
 
     def _made(self, request: Mapping[str, Any]) -> dict[str, object]:
         """Return the values that a request made, and the warnings about values that were met."""

@@ -9,6 +9,8 @@ A relation is kept by the columns by which its own stratum needs it, and by thos
 kept. A relation is at every partner if a later rule has no variable for it, or if parts that never
 communicate read it. What aggregates read is divided like that too: derivations are sent to the owners of
 their groups.
+
+Frequent values stay the same as long as the state is kept (see `skew`); with them no stratum is decomposed.
 """
 
 from collections import defaultdict
@@ -21,6 +23,7 @@ from tidelog.engine.spark.cut import cut_rules
 from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.outside import divide_outside
 from tidelog.engine.spark.routes import RelationRoute, Routes, find_routes
+from tidelog.engine.spark.skew import with_heavy
 from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.program.nodes import Program, RuleId, Stratum
 from tidelog.program.walk_nodes import earlier_relations
@@ -53,11 +56,15 @@ def cut_for(program: Program, large: Collection[str], aggregates: AbstractSet[st
 
 
 class _Needs:
-    """The columns by which later strata need a relation, and the relations that all partners need."""
+    """The columns by which later strata need a relation, and the relations that all partners need.
+
+    `shared` are the columns whose frequent values they need at every partner.
+    """
 
     def __init__(self) -> None:
         self.columns: dict[str, set[int]] = defaultdict(set)
         self.everywhere: set[str] = set()
+        self.shared: dict[str, tuple[int, ...]] = {}
 
     def add(self, stratum: Stratum, routes: Routes) -> None:
         """Add what a stratum needs of earlier ones."""
@@ -66,6 +73,8 @@ class _Needs:
                 self.columns[name].update(routes.outside[name].columns)
             else:
                 self.everywhere.add(name)
+        for name, columns in routes.shared.items():
+            self.shared[name] = tuple(sorted({*columns, *self.shared.get(name, ())}))
 
     def route(self, name: str, route: RelationRoute, *, has_rules: bool) -> RelationRoute:
         """Return the route of a relation by which later strata find it, given that of its own stratum.
@@ -95,17 +104,25 @@ class _Owners:
                 self.of_apart[self._apart[name]] = RelationRoute(route.owner, (route.owner,))
 
 
+def may_spread(program: Program) -> bool:
+    """Say whether rows with frequent values may be spread: not where the owner of a value decides by a law."""
+    return not any(law_columns(stratum, program).columns for stratum in program.strata)
+
+
 def routes_of(
     program: Program,
     dividing: Dividing,
     is_connected: Sequence[bool] = (),
     apart: Apart | None = None,
+    heavy: tuple[int, ...] = (),
 ) -> tuple[Routes, ...]:
     """Return the routes of every stratum, for a state that is kept between epochs.
 
     Partners of a stratum that `is_connected` exchange facts even if they need not. Input facts that are
-    kept `apart` are with the partners that own such facts of their relation.
+    kept `apart` are with the partners that own such facts of their relation. Rows with `heavy` values are
+    spread, if they may be.
     """
+    heavy = heavy if may_spread(program) else ()
     found: list[Routes] = []
     needs = _Needs()
     owners = _Owners(apart or {})
@@ -121,11 +138,12 @@ def routes_of(
         owners.note(relations)
         is_decomposed = (
             routes.is_decomposed
+            and not heavy
             and all(route.has_no_copies for route in relations.values())
             and not any(is_connected[number : number + 1])
         )
         routes = replace(routes, relations=relations, is_decomposed=is_decomposed)
         routes = divide_outside(stratum, program, routes, dividing if is_cut else None)
         needs.add(stratum, routes)
-        found.append(routes)
+        found.append(with_heavy(replace(routes, shared=dict(needs.shared)), heavy) if heavy else routes)
     return tuple(reversed(found))
