@@ -63,6 +63,12 @@ def _make(options: argparse.Namespace) -> Iterator[str]:
     follow = start_saved(_ANALYSES / options.program, forest, options.folder, facts=_ANALYSES)
     yield f"{options.program} analysed and saved: {watch}"
     follow.close()
+    _beside(options.folder).write_text(str(_lines(forest)))
+
+
+def _beside(folder: Path) -> Path:
+    """Return the file with the number of lines: counting them again would make all trees."""
+    return folder.with_name(folder.name + ".lines")
 
 
 def _reopen(options: argparse.Namespace) -> Iterator[str]:
@@ -78,7 +84,7 @@ def _reopen(options: argparse.Namespace) -> Iterator[str]:
     yield f"reopened: {watch}"
     gc.collect()
     gc.freeze()
-    lines = _lines(follow.forest)
+    lines = int(_beside(options.folder).read_text())
     yield f"memory after reopening: {_memory(lines)}"
     chance, paths = random.Random(3), sorted(follow.forest.files)  # noqa: S311 - not for secrets
     seconds: list[float] = []

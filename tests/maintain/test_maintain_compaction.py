@@ -1,5 +1,8 @@
 """Rows of deleted facts are given back, and nobody notices but by the memory."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,7 +13,11 @@ from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
 from support.strategies import epochs, programs
 from tidelog.engine.epoch import MaintenanceSettings, RelationChange, Strategy
-from tidelog.engine.local import workers
+from tidelog.engine.local import derive, workers
+from tidelog.maintain.small.epoch import SmallEpochs
+from tidelog.plan.flatten import FlatRule
+from tidelog.plan.maintenance import derivation_chain
+from tidelog.plan.operators import Operator
 from tidelog.storage import relation as relation_module
 from tidelog.storage.sharing import Share
 
@@ -67,6 +74,47 @@ def test_every_strategy_goes_on_after_rows_were_given_back(strategy: Strategy):
     )
 
     assert all(4 * relation.deleted < max(relation.count, 4) for relation in run.engine.relations.values())
+
+
+@pytest.mark.usefixtures("eager")
+def test_plans_stay_where_sizes_do(monkeypatch: pytest.MonkeyPatch):
+    """A relation whose rows were moved together keeps its plans; one that grew has new ones."""
+    planned = []
+
+    def plan(rule: FlatRule, *rest: Any) -> Sequence[Operator]:
+        planned.append(rule.relation)
+        return derivation_chain(rule, *rest)
+
+    monkeypatch.setattr(derive, "derivation_chain", plan)
+    monkeypatch.setattr(SmallEpochs, "takes", lambda *_: False)
+    rules = """
+.decl edge(x: number, y: number)
+.input edge
+.decl back(x: number)
+back(y) :- edge(_, y).
+.decl other(x: number)
+.input other
+.decl both(x: number)
+both(x) :- back(x), other(x).
+"""
+    edges = [(x, x + 1) for x in range(100)]
+    run = Maintained(build(rules)).start({"edge": edges, "other": [(7,)]})
+
+    run.change(delete={"edge": edges[:50]})
+    before = len(planned)
+    for half in (edges[:50], edges[50:]):
+        run.change(insert={"edge": half})
+        run.change(delete={"edge": half})
+    run.change(insert={"edge": edges})
+    assert before
+    assert len(planned) == before
+
+    run.change(insert={"edge": [(x, x + 1) for x in range(200, 5_000)]})
+    run.change(delete={"edge": [(x, x + 1) for x in range(200, 3_000)]})
+    run.change(insert={"edge": [(9, 7)]})
+    run.change(delete={"edge": [(9, 7)]})
+    run.check()
+    assert len(planned) > before
 
 
 @pytest.mark.parametrize("largest", [9, 1 << 40])

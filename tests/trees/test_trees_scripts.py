@@ -1,5 +1,7 @@
 """Edit scripts: what they say, what they change, and what they refuse."""
 
+from collections import Counter
+from collections.abc import Container
 from dataclasses import dataclass
 
 import pytest
@@ -19,6 +21,8 @@ from tidelog.trees import (
     Unload,
     Update,
 )
+from tidelog.trees.edits import Row
+from tidelog.trees.facts import rows_of
 from tidelog.trees.index import TreeRelations
 
 # f(1, 2) with ids Call#1, List_Exp#2, Num#3, Num#4.
@@ -171,6 +175,34 @@ def test_facts_follow_the_script(old: Tree, new: Tree) -> None:
     assert relations.facts() == after
     relations.apply(step.script.inverse())
     assert relations.facts() == {name: set(rows) for name, rows in old.rows().items()}
+
+
+def _facts(
+    script: EditScript, relations: Container[str] | None = None
+) -> dict[str, tuple[Counter[Row], ...]]:
+    """Return the facts that the columns of a script have, with how often they are there."""
+    columns = script.columns(relations).items()
+    found = {
+        name: tuple(Counter(rows_of(side or {})) for side in (change.insert, change.delete))
+        for name, change in columns
+    }
+    return {name: sides for name, sides in found.items() if any(sides)}
+
+
+@settings(max_examples=200, deadline=None)
+@given(trees, trees)
+def test_columns_are_the_facts_of_the_edits(old: Tree, new: Tree) -> None:
+    """Columns have each changed fact once, forward and backward, and of some relations alone."""
+    script = old.diff(new)
+    chosen = {"parent", "next", "Link_Num_value"}
+
+    for each in (script, script.inverse(), EditScript(script.schema, script.edits)):
+        changes = {
+            name: (Counter(change.insert), Counter(change.delete)) for name, change in each.changes().items()
+        }
+
+        assert _facts(each) == changes
+        assert _facts(each, chosen) == {name: changes[name] for name in chosen & changes.keys()}
 
 
 @settings(max_examples=60, deadline=None)

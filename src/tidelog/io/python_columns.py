@@ -20,6 +20,7 @@ from tidelog.io.mistakes import Mistakes
 from tidelog.program.nodes import Column
 from tidelog.values import Codec, Codes, Kind, Value
 from tidelog.values.arrow import pa
+from tidelog.values.codes import floats_to_codes
 
 _NO_CODES = np.empty(0, dtype=np.int64)
 
@@ -32,6 +33,10 @@ class _NoColumnError(ValueError):
 
 def column_codes(data: object, column: Column, codec: Codec, mistakes: Mistakes) -> Codes:
     """Return the codes of a column; what is wrong with it is reported to `mistakes`."""
+    kind = codec.resolve(column.type).kind
+    codes = _codes_of_array(data, kind)
+    if codes is not None:
+        return codes
     try:
         values = _values_of(data, column.name)
     except _NoColumnError as error:
@@ -42,10 +47,21 @@ def column_codes(data: object, column: Column, codec: Codec, mistakes: Mistakes)
         mistakes.note("wrong-value-type", message, "give a list of values")
         return _NO_CODES
     if isinstance(values, list) and library_of(data) == "pandas":
-        values = _objects_of(values, codec.resolve(column.type).kind)
+        values = _objects_of(values, kind)
     if isinstance(values, list):
         return encode_values(cast("list[Value]", values), column, codec, mistakes)
     return _arrow_codes(values, library_of(data), column, codec, mistakes)
+
+
+def _codes_of_array(data: object, kind: Kind) -> Codes | None:
+    """Return the codes of an array of just the wanted numbers; Arrow, which takes any, is slow to import."""
+    if type(data) is not np.ndarray or data.ndim != 1:
+        return None
+    if kind is Kind.NUMBER and data.dtype == np.int64:
+        return data.copy()
+    if kind is Kind.FLOAT and data.dtype == np.float64:
+        return floats_to_codes(data)
+    return None
 
 
 def encode_values(values: Sequence[Value], column: Column, codec: Codec, mistakes: Mistakes) -> Codes:

@@ -40,10 +40,14 @@ class Asking(NamedTuple):
 
 @dataclass
 class WorkMeter:
-    """Counts derivations, and the bindings that the engine went through to find them, and the time."""
+    """Counts derivations, and the bindings that the engine went through to find them, and the time.
+
+    `relations` are those of the stratum and those it reads: what an update may make indexes of.
+    """
 
     derivations: LocalDerivations
     budget: Budget
+    relations: Sequence[StoredRelation]
     seen: int = 0
     # What is expected after the first sweep, as a multiple of it, and what that one took.
     rest: float = 0.0
@@ -51,7 +55,7 @@ class WorkMeter:
 
     def __post_init__(self) -> None:
         self._bindings_before = self.derivations.work
-        self._built_before = self.derivations.building_seconds
+        self._built_before = self._building_seconds
         self._watch = Stopwatch()
 
     @property
@@ -62,7 +66,12 @@ class WorkMeter:
     @property
     def seconds(self) -> float:
         """Return the time worked since the update began, without what later updates will not do again."""
-        return self._watch.seconds - (self.derivations.building_seconds - self._built_before)
+        return self._watch.seconds - (self._building_seconds - self._built_before)
+
+    @property
+    def _building_seconds(self) -> float:
+        """Return what making indexes has taken so far."""
+        return sum(relation.building_seconds for relation in self.relations)
 
     def spend(self, derivations: int) -> None:
         """Count derivations; raise `OverBudget` if they are too many."""

@@ -256,7 +256,8 @@ class PlainStratum(KeptStratum):
             super().forget()
         marks = {name: self.marks_of(name) for name in self.stratum.relations}
         judge = EpochJudge(self.engine.relations, marks, earlier)
-        meter = WorkMeter(self.engine.derivations, decision.budget, steps, self.learned.rest)
+        read = [self.engine.relations[name] for name in {*self.read, *self.stratum.relations}]
+        meter = WorkMeter(self.engine.derivations, decision.budget, read, steps, self.learned.rest)
         check_level = partial(self.engine.check_level, self.stratum)
         kept = decision.rules.kept(self.rules)
         derivations = self.engine.derivations

@@ -174,7 +174,13 @@ def script_changes(script: EditScript, relations: Container[str]) -> Mapping[str
     A program that declares only some of a tree's relations is told of those alone: no rule of it
     could read the others.
     """
-    return {name: Change(change.insert, change.delete) for name, change in script.changes(relations).items()}
+    changes = script.columns(relations).items()
+    return {name: Change(_by_place(change.insert), _by_place(change.delete)) for name, change in changes}
+
+
+def _by_place(columns: Mapping[str, object] | None) -> object:
+    """Return columns that are taken by position, whatever the program calls them."""
+    return () if columns is None else {str(place): column for place, column in enumerate(columns.values())}
 
 
 def _texts(texts: SomeText) -> Iterable[str | Path | Source]:

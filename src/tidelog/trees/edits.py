@@ -113,6 +113,21 @@ class FactChanges:
     delete: tuple[Row, ...] = ()
 
 
+Columns = Mapping[str, object]
+"""Facts of one relation, column by column."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnChanges:
+    """Facts of one relation to insert and to delete, column by column; None where there are none."""
+
+    insert: Columns | None = None
+    delete: Columns | None = None
+
+
+WriteColumns = Callable[[Container[str] | None], Mapping[str, ColumnChanges]]
+
+
 class EditScript(Sequence[Edit]):
     """Edits that lead from one tree to another, in an order in which every one is allowed.
 
@@ -121,15 +136,21 @@ class EditScript(Sequence[Edit]):
         db.apply(script)
         db.apply(script.inverse())
 
-    Edits may come from a function, which is called when they are first needed.
+    Edits may come from a function, which is called when they are first needed, and so may the facts that they
+    change, whole columns at a time.
     """
 
     def __init__(
-        self, schema: Schema, edits: Iterable[Edit] | Callable[[], Iterable[Edit]], count: int | None = None
+        self,
+        schema: Schema,
+        edits: Iterable[Edit] | Callable[[], Iterable[Edit]],
+        count: int | None = None,
+        columns: WriteColumns | None = None,
     ) -> None:
         self.schema = schema
         self._source = edits
         self._count = count
+        self._columns = columns
 
     @cached_property
     def edits(self) -> tuple[Edit, ...]:
@@ -164,7 +185,15 @@ class EditScript(Sequence[Edit]):
 
     def inverse(self) -> "EditScript":
         """Return the script that leads back."""
-        return EditScript(self.schema, lambda: map(_inverted, reversed(self.edits)), self._count)
+        columns = self._columns
+
+        def write(relations: Container[str] | None) -> Mapping[str, ColumnChanges]:
+            assert columns is not None
+            changes = columns(relations).items()
+            return {name: ColumnChanges(change.delete, change.insert) for name, change in changes}
+
+        written = None if columns is None else write
+        return EditScript(self.schema, lambda: map(_inverted, reversed(self.edits)), self._count, written)
 
     def changes(self, relations: Container[str] | None = None) -> Mapping[str, FactChanges]:
         """Return the facts that are inserted and deleted, by relation; what cancels out is left out.
@@ -184,6 +213,16 @@ class EditScript(Sequence[Edit]):
             )
             for relation, rows in net.items()
             if any(rows.values())
+        }
+
+    def columns(self, relations: Container[str] | None = None) -> Mapping[str, ColumnChanges]:
+        """Return what `changes` returns, whole columns at a time and in any order."""
+        if self._columns is not None:
+            return self._columns(relations)
+        changes = self.changes(relations).items()
+        return {
+            name: ColumnChanges(_as_columns(change.insert), _as_columns(change.delete))
+            for name, change in changes
         }
 
     @property
@@ -264,6 +303,10 @@ class _FactWriter:
 def _count(rows: dict[Row, int] | None, row: Row, diff: int) -> None:
     if rows is not None:
         rows[row] = rows.get(row, 0) + diff
+
+
+def _as_columns(rows: tuple[Row, ...]) -> Columns | None:
+    return {str(place): column for place, column in enumerate(zip(*rows, strict=True))} or None
 
 
 def _inverted(edit: Edit) -> Edit:

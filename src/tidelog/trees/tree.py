@@ -13,13 +13,13 @@ from tidelog.program.suggest import counted
 from tidelog.source import Span
 from tidelog.trees.declarations import declare
 from tidelog.trees.edits import EditScript, NodeRef, Row
-from tidelog.trees.facts import rows_of, tree_facts
+from tidelog.trees.facts import Version, rows_of, tree_facts
 from tidelog.trees.match import MatchStrategy, match_nodes
 from tidelog.trees.nodes import Int32s, Int64s, Nodes
 from tidelog.trees.places import NodePlaces
 from tidelog.trees.pool import ABSENT, Pool, TreeValue
 from tidelog.trees.schema import Schema
-from tidelog.trees.write_script import Version, write_script
+from tidelog.trees.write_script import write_script
 
 # Trees of this many nodes together are compared in every way there is, and the shortest script is taken.
 _SMALL: Final = 128

@@ -1,15 +1,16 @@
 """From two trees and the nodes they share to the edits between them."""
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator, Mapping
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.dataclass import dataclass
 from tidelog.trees.edits import (
     ROOT,
     ROOT_HOLDER,
     Attach,
+    ColumnChanges,
     Detach,
     Edit,
     EditScript,
@@ -18,23 +19,14 @@ from tidelog.trees.edits import (
     Unload,
     Update,
 )
+from tidelog.trees.facts import FactRows, Version, facts_of_rows, value_places
 from tidelog.trees.nodes import NONE, Nodes
-from tidelog.trees.pool import ABSENT, Pool, TreeValue
+from tidelog.trees.pool import ABSENT, TreeValue
 from tidelog.trees.schema import NEXT, Schema
 
 Int32s = npt.NDArray[np.int32]
 Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Version:
-    """The nodes of a tree with their ids."""
-
-    schema: Schema
-    pool: Pool
-    nodes: Nodes
-    ids: Int64s
 
 
 def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
@@ -50,17 +42,17 @@ def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
     matched = np.flatnonzero(kept_new)
     kept_old[partners[matched]] = True
     before, after = _Writer(old, kept_old), _Writer(new, kept_new)
-    lived = partners[matched]
-    same = np.ones(matched.size, dtype=np.bool_)
-    for was, becomes in zip(before.hanging, after.hanging, strict=True):
-        same &= was[lived] == becomes[matched]
-    old_moves = np.ones(old.nodes.count, dtype=np.bool_)
-    old_moves[lived[same]] = False
-    new_moves = np.ones(new.nodes.count, dtype=np.bool_)
-    new_moves[matched[same]] = False
-    detached, attached = before.hung(old_moves)[::-1], after.hung(new_moves)
+    lived = partners[matched].astype(np.int64)
+    is_linked, is_held, is_below = (
+        was[lived] == becomes[matched] for was, becomes in zip(before.hanging, after.hanging, strict=True)
+    )
+    linked = ~(is_linked & is_held)
+    moved = linked | ~is_below
+    detached = before.hung(_with(lived[moved], ~kept_old))[::-1]
+    attached = after.hung(_with(matched[moved], ~kept_new))
     unloaded, loaded = np.flatnonzero(~kept_old), np.flatnonzero(~kept_new)[::-1]
-    updated = _updated(old.nodes, new.nodes, partners, matched)
+    values = _changed_values(old.nodes, new.nodes, lived, matched)
+    updated = values[1].rows[np.flatnonzero(np.diff(values[1].rows, prepend=-1))]
 
     def write() -> Iterator[Edit]:
         yield from (Detach(*before.place(row)) for row in detached.tolist())
@@ -69,8 +61,49 @@ def write_script(old: Version, new: Version, partners: Int32s) -> EditScript:
         yield from (Load(*after.content(row)) for row in loaded.tolist())
         yield from (Attach(*after.place(row)) for row in attached.tolist())
 
+    def columns(relations: Container[str] | None) -> Mapping[str, ColumnChanges]:
+        inserted = _fact_rows(new.nodes, loaded[::-1], matched[linked], matched[~is_below], values[1])
+        deleted = _fact_rows(old.nodes, unloaded, lived[linked], lived[~is_below], values[0])
+        insert, delete = facts_of_rows(new, inserted, relations), facts_of_rows(old, deleted, relations)
+        names = dict.fromkeys((*insert, *delete))
+        return {name: ColumnChanges(insert.get(name), delete.get(name)) for name in names}
+
     count = sum(part.size for part in (detached, unloaded, updated, loaded, attached))
-    return EditScript(new.schema, write, count)
+    return EditScript(new.schema, write, count, columns)
+
+
+class _Values(NamedTuple):
+    """Values of a tree: the rows that have them, and their places in `Nodes.values`."""
+
+    rows: Int64s
+    places: Int64s
+
+    def among(self, mask: Bools) -> "_Values":
+        """Return some of these values."""
+        return _Values(self.rows[mask], self.places[mask])
+
+
+def _with(rows: Int64s, others: Bools) -> Bools:
+    """Return a mask of rows, with these among them."""
+    mask = others.copy()
+    mask[rows] = True
+    return mask
+
+
+def _fact_rows(nodes: Nodes, own: Int64s, linked: Int64s, hung: Int64s, values: _Values) -> FactRows:
+    """Return the rows of the facts that one of the trees has and the other has not.
+
+    `own` are nodes that the other has not at all; of nodes that both have, some hang by another link or have
+    another parent or other values.
+    """
+    rows, places = value_places(nodes, own)
+    return FactRows(
+        own,
+        np.concatenate([own, linked]),
+        np.concatenate([own, hung]),
+        np.concatenate([rows, values.rows]),
+        np.concatenate([places, values.places]),
+    )
 
 
 class _Writer:
@@ -143,16 +176,11 @@ class _Writer:
         return None if number == ABSENT else self._pool.values[number]
 
 
-def _updated(old: Nodes, new: Nodes, partners: Int32s, matched: Int64s) -> Int64s:
-    """Return the new nodes whose values differ from those of their partners."""
-    starts, counts = new.value_starts[matched], np.diff(new.value_starts)[matched]
-    ends = np.cumsum(counts)
-    places = np.arange(int(counts.sum())) - np.repeat(ends - counts, counts)
-    new_values = new.values[np.repeat(starts, counts) + places]
-    old_values = old.values[np.repeat(old.value_starts[partners[matched]], counts) + places]
-    # `np.unique` would import masked arrays, for which nothing here has a use.
-    updated = np.sort(np.repeat(matched, counts)[new_values != old_values])
-    return updated[np.flatnonzero(np.diff(updated, prepend=-1))]
+def _changed_values(old: Nodes, new: Nodes, lived: Int64s, matched: Int64s) -> tuple[_Values, _Values]:
+    """Return the values in which nodes differ from their partners, those of the old tree and of the new."""
+    was, becomes = _Values(*value_places(old, lived)), _Values(*value_places(new, matched))
+    differs = old.values[was.places] != new.values[becomes.places]
+    return was.among(differs), becomes.among(differs)
 
 
 def _update(before: _Writer, after: _Writer, old_row: int, row: int) -> Update:

@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 # From so many rows on, threads find derivations side by side.
 _ROWS_FOR_THREADS = 1 << 13
+# Chains are planned again if a relation of more than a few facts is so many times larger or smaller.
+_GROWTH = 4
+_FEW_FACTS = 1 << 8
 # Where derivations of a rule start: at a literal, or at the head.
 _Start = tuple[FlatRule, RuleLiteral | None]
 
@@ -33,7 +36,8 @@ _Start = tuple[FlatRule, RuleLiteral | None]
 class LocalDerivations:
     """Chains from rows to derivations, planned when first needed and kept.
 
-    Chains refer to indexes of stored relations, so they are dropped when the version of a relation changes.
+    Chains refer to indexes of stored relations, so they are made again when the version of a relation that
+    they read changes, and planned again if it has a size of another order then.
     """
 
     def __init__(self, state: LocalState, expressions: Expressions, jobs: int = 1) -> None:
@@ -42,6 +46,9 @@ class LocalDerivations:
         self._statistics = StateStatistics(state)
         self._workers = Workers(jobs)
         self._chains: dict[_Start, _ThreadChains] = {}
+        # Their operators, and how many facts relations had when chains first read them.
+        self._plans: dict[_Start, Sequence[Operator]] = {}
+        self._sizes: dict[str, int] = {}
         # The version and number of rows of each relation that chains have seen.
         self._seen: dict[str, tuple[int, int]] = {}
         # Which indexes their joins read, decided for all chains of some rules at once.
@@ -68,11 +75,6 @@ class LocalDerivations:
             yield
         finally:
             self._state.on_bindings = None
-
-    @property
-    def building_seconds(self) -> float:
-        """Return what making indexes has taken so far."""
-        return sum(relation.building_seconds for relation in self._state.relations.values())
 
     def forward(
         self,
@@ -155,10 +157,8 @@ class LocalDerivations:
         self._refresh(start[0])
         chains = self._chains.get(start)
         if chains is None:
-            operators = derivation_chain(*start, self._state.program, self._statistics)
-            self._indexes.decide(all_operators(operators))
-            operators = self.through_levels(operators)
-            chains = self._chains[start] = _ThreadChains(operators, self._state, self._expressions)
+            chains = _ThreadChains(self._plan(start), self._state, self._expressions)
+            self._chains[start] = chains
         count, jobs = begun.numbers.size, self._workers.jobs
         if in_threads and jobs > 1 and chains.are_safe and count >= _ROWS_FOR_THREADS:
             chains.make(jobs)
@@ -170,24 +170,50 @@ class LocalDerivations:
                 self._refresh(start[0])
             chains.run(0, begun, sink, first, min(first + BUFFER_ROWS, count))
 
+    def _plan(self, start: _Start) -> Sequence[Operator]:
+        """Return the operators of a chain."""
+        operators = self._plans.get(start)
+        if operators is None:
+            for name in _read_by(start[0]):
+                self._sizes.setdefault(name, len(self._state.relations[name]))
+            planned = derivation_chain(*start, self._state.program, self._statistics)
+            self._indexes.decide(all_operators(planned))
+            operators = self._plans[start] = self.through_levels(planned)
+        return operators
+
     def _refresh(self, rule: FlatRule) -> None:
-        """Let what a rule reads cover the rows appended since the last run; plan again for new versions."""
-        for name in {rule.relation, *(literal.relation for literal in rule.literals)}:
+        """Let what a rule reads cover the rows appended since the last run; new versions get new chains."""
+        for name in _read_by(rule):
             relation = self._state.relations[name]
             now, before = (relation.version, relation.count), self._seen.get(name)
             if now == before:
                 continue
             self._seen[name] = now
             if before is not None and before[0] != relation.version:
-                self._chains = {}
-                self._variants = {}
-                self._indexes = SharedIndexes(self._statistics)
-                self._shared = set()
+                self._renew(name)
             visible = self._state.visible[name]
             if visible.end != relation.count:
                 visible.delta = visible.end = relation.count
             added = relation.count - (0 if before is None else before[1])
             relation.index_new_rows(self._workers.sharing(added))
+
+    def _renew(self, name: str) -> None:
+        """Drop the chains that read a relation of another version, and all plans if its size is another."""
+        size = len(self._state.relations[name])
+        less, more = sorted((size, self._sizes.setdefault(name, size)))
+        if more > max(_FEW_FACTS, _GROWTH * less):
+            self._chains, self._plans, self._variants, self._sizes = {}, {}, {}, {}
+            self._indexes = SharedIndexes(self._statistics)
+            self._shared = set()
+        else:
+            self._chains = {
+                start: chains for start, chains in self._chains.items() if name not in _read_by(start[0])
+            }
+
+
+def _read_by(rule: FlatRule) -> set[str]:
+    """Return the relations whose facts the derivations of a rule consist of."""
+    return {rule.relation, *(literal.relation for literal in rule.literals)}
 
 
 class _Beginnings(NamedTuple):

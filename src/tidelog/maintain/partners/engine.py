@@ -316,8 +316,10 @@ class PartnerEngine:
         stratum, learned = self.program.strata[number], self._learned[number]
         marks = {name: self._marks_of(name) for name in stratum.relations}
         judge = EpochJudge(self.state.relations, marks, earlier)
-        meter = WorkMeter(self._derivations, decision.budget)
         check_level, rules = partial(self._check_level, stratum), self._rules[number]
+        names = {*stratum.relations, *(literal.relation for rule in rules for literal in rule.literals)}
+        read = [self.state.relations[name] for name in names]
+        meter = WorkMeter(self._derivations, decision.budget, read)
         outbox = Outbox(self.routes[number], self.wire)
         if self._makes_values[number]:
             outbox.agree_with(self._agree, self.program.relations)
