@@ -18,6 +18,7 @@ from support.rule_changes import without_some_rules
 from support.threaded_spark import run_in_threads
 from tidelog import TidelogError
 from tidelog.engine.epoch import Action, Strategy
+from tidelog.engine.spark import skew
 from tidelog.engine.spark.engine import Where
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.errors import Diagnostic
@@ -76,7 +77,9 @@ def test_random_laws_are_divided(data, has_texts, kind):
     """Lattices, choices and subsumption that depend on each other are followed exactly, whoever dies."""
     drawn = data.draw(law_programs(has_texts=has_texts))
     kill = st.tuples(st.integers(0, 2), st.sampled_from(MOMENTS), st.integers(0, 15))
-    with tasks_in_threads(data.draw(st.integers(1, 3))) as tasks:
+    with tasks_in_threads(data.draw(st.integers(1, 3))) as tasks, pytest.MonkeyPatch.context() as patch:
+        # Values are frequent in relations of any size, where anything is spread.
+        patch.setattr(skew, "_LEAST_ROWS", data.draw(st.sampled_from([1, 1 << 16])))
         try:
             run = kind(build(drawn.text), LAW_FUNCTIONS)
             run.inputs = {name: set(facts) for name, facts in drawn.inputs.items()}
@@ -180,6 +183,36 @@ def test_laws_are_with_all_partners():
                 assert f"{law}, and each partner decides about the facts that it owns" in reason
             for insert, delete in CHANGES:
                 check(run, insert, delete)
+        finally:
+            run.engine.close()
+
+
+HUB = """
+.decl edge(x: number, y: number) .input edge
+.decl path(x: number, y: number)
+path(x, y) :- edge(x, y).
+path(x, z) :- path(x, y), edge(y, z).
+"""
+CHOICE = """
+.decl tree(x: number, y: number) choice-domain y
+tree(x, y) :- path(x, y).
+"""
+
+
+def test_nothing_is_spread_where_a_law_decides(monkeypatch):
+    """The owner of a value decides about it, however frequent it is; spread rows are collected for that."""
+    monkeypatch.setattr(skew, "_LEAST_ROWS", 1)
+    edges = {(0, 10 + n) for n in range(20)} | {(30 + n, 0) for n in range(20)}
+    with tasks_in_threads():
+        run = Divided(build(HUB)).start({"edge": edges})
+        try:
+            found = [run.engine._groups[0].heavy]
+            run.change_rules(build(HUB + CHOICE))
+            found.append(run.engine._groups[0].heavy)
+
+            assert found == [(0,), ()]
+            assert run.relations() == run.expected()
+            check(run, {"edge": {(3, 0)}}, {"edge": {(30, 0), (0, 11)}})
         finally:
             run.engine.close()
 

@@ -105,7 +105,7 @@ class _Owners:
 
 
 def may_spread(program: Program) -> bool:
-    """Say whether rows with frequent values may be spread: not where the owner of a value decides by a law."""
+    """Say whether rows of frequent values may be spread: not where owners decide by a law."""
     return not any(law_columns(stratum, program).columns for stratum in program.strata)
 
 
