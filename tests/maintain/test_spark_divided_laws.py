@@ -1,5 +1,6 @@
 """Partners of a session divide the facts that a law decides about, and follow them from epoch to epoch."""
 
+import math
 import tempfile
 from contextlib import contextmanager
 
@@ -487,3 +488,47 @@ def refuses(run: Maintained) -> bool:
     except TidelogError:
         return True
     return False
+
+
+MULTIPLE = """
+.functor lcm(a: Large, b: Large): Large
+.type Large <: number
+.lattice Large<> { Lub -> @lcm(_, _) }
+.decl factor(x: number, n: Large) .input factor
+.decl joined(x: number, n: Large<>)
+joined(x, n) :- factor(x, n).
+"""
+
+
+def test_joins_outgrow_narrow_codes():
+    """An epoch whose joins make numbers beyond 32 bits is repeated with wide codes, and others go on."""
+    with tasks_in_threads():
+        run = Divided(build(MULTIPLE), {"lcm": math.lcm}).start({"factor": [(1, 100_000), (2, 5)]})
+        try:
+            assert {each.where for each in run.engine.placements} == {Where.PARTNERS}
+            check(run, {"factor": [(1, 100_003)]}, {})
+            assert (1, 10_000_300_000) in run.relations()["joined"]
+            check(run, {"factor": [(2, 6)]}, {"factor": [(1, 100_000)]})
+        finally:
+            run.engine.close()
+
+
+def test_a_join_that_fails_leaves_the_state():
+    """What a function of the user raises is told, and the next epoch starts from the last one."""
+    with tasks_in_threads():
+        run = Divided(build(MULTIPLE), {"lcm": no_multiple_of_seven}).start({"factor": [(1, 10), (2, 5)]})
+        try:
+            before = run.relations()
+            with pytest.raises(TidelogError, match="seven"):
+                run.change({"factor": [(1, 7)]})
+            assert run.relations() == before
+            check(run, {"factor": [(1, 3)]}, {"factor": [(2, 5)]})
+        finally:
+            run.engine.close()
+
+
+def no_multiple_of_seven(left, right):
+    """Return the least common multiple, unless it is a multiple of seven."""
+    if left % 7 == 0 or right % 7 == 0:
+        raise ValueError("seven")
+    return math.lcm(left, right)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from support.epochs import examples
-from support.epochs_programs import tangled_epochs, tangled_programs
+from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
 from support.resident_session import Resident
 from support.resident_threads import MOMENTS, tasks_in_threads
@@ -97,7 +97,7 @@ def test_a_state_is_taken_over():
 @given(data=st.data(), strategy=st.sampled_from([Strategy.UPDATE, Strategy.AUTO]))
 def test_random_laws_are_exact(data, strategy):
     """Random programs with laws are followed exactly on workers, whoever dies and whenever."""
-    drawn = data.draw(tangled_programs())
+    drawn = data.draw(tangled_programs(special=SPECIAL))
     kill = st.tuples(st.integers(0, 2), st.sampled_from(MOMENTS), st.integers(0, 15))
     with tasks_in_threads(data.draw(st.integers(1, 3))) as tasks:
         run = Resident(build(drawn.text))

@@ -9,7 +9,7 @@ import duckdb
 import pytest
 from typer.testing import CliRunner
 
-from support.pipelines import JOB, write_grants, write_job, write_members
+from support.pipelines import JOB, PROGRAM, write_grants, write_job, write_members
 from tidelog.cli.app import app
 from tidelog.errors import TidelogError
 from tidelog.pipeline import Output, Pipeline, read_job
@@ -49,6 +49,25 @@ def test_the_steps_of_a_job_on_workers(tmp_path):
 
     assert runs["inside"] == "partners in Spark's workers"
     assert runs["can"] == "Spark, by MERGE"
+
+
+def test_the_steps_of_a_job_whose_facts_are_decided_together(tmp_path):
+    """Workers divide a choice by its column; an equivalence is with one of them, and the step says why."""
+    laws = """
+    .decl first(user: symbol, group: symbol) choice-domain user
+    first(u, g) :- member(u, g).
+    .decl same(user: symbol, other: symbol) eqrel
+    same(u, v) :- member(u, g), member(v, g).
+    """
+    job = JOB.replace("[job]", '[job]\nengine = "spark"')
+    steps = Pipeline(read_job(write_job(tmp_path, job, PROGRAM + laws))).steps()
+
+    runs = {step.makes: step.runs for step in steps}
+
+    assert runs["first"] == (
+        "partners in Spark's workers, or one of them if few facts are read: `first` has a choice-domain"
+    )
+    assert runs["same"] == "one of Spark's workers: `same` is an equivalence relation"
 
 
 def report() -> Report:

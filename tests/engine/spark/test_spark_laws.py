@@ -90,21 +90,28 @@ def test_a_law_is_divided(what):
     assert placements[-1].reason.endswith("and each partner decides about the facts that it owns")
 
 
+LINEAR = """
+.decl distance(x: number, y: number, n: Length<>)
+distance(x, y, n) :- edge(x, y, n).
+distance(x, z, n + m) :- distance(x, y, n), edge(y, z, m).
+"""
+
+
 def test_a_decomposed_law():
     """Partners that need not exchange facts decide about theirs without a connection."""
-    text = (
-        EDGE
-        + """
-    .decl distance(x: number, y: number, n: Length<>)
-    distance(x, y, n) :- edge(x, y, n).
-    distance(x, z, n + m) :- distance(x, y, n), edge(y, z, m).
-    """
-    )
+    found, placements = evaluate(build(EDGE + LINEAR), EDGES, partners=3)
 
-    found, placements = evaluate(build(text), EDGES, partners=3)
-
-    assert found == run(text, inputs=EDGES)
+    assert found == run(EDGE + LINEAR, inputs=EDGES)
     assert placements[-1].where is Where.DECOMPOSED
+
+
+def test_a_law_that_reads_a_large_relation_is_not_decomposed():
+    """Partners that would all need a large relation exchange facts, and each has its part of both."""
+    found, placements = evaluate(build(EDGE + LINEAR), EDGES, partners=3, replicated_facts=10)
+
+    assert found == run(EDGE + LINEAR, inputs=EDGES)
+    assert placements[-1].where is Where.PARTNERS
+    assert "all of them have" not in placements[-1].reason
 
 
 def test_copies_come_after_own_facts_are_judged():

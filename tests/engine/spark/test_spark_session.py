@@ -269,6 +269,46 @@ def test_groups_that_read_each_other_go_on_from_their_manifest(spark, tmp_path):
             assert set(deltas[0][name].deleted) == set(deltas[1][name].deleted)
 
 
+SHORTEST = """
+.type Length <: number
+.lattice Length<> { Lub -> min(_, _) }
+.decl road(x: symbol, y: symbol, n: Length) .input road
+.decl distance(x: symbol, y: symbol, n: Length<>) .input distance
+distance(x, y, n) :- road(x, y, n).
+distance(x, z, n + m) :- distance(x, y, n), distance(y, z, m).
+.decl chosen(x: symbol, y: symbol) choice-domain x
+chosen(x, y) :- distance(x, y, n), n < 4.
+.decl named(x: symbol, n: symbol) keys x
+named(x, cat(x, y)) :- chosen(x, y).
+"""
+
+
+@pytest.mark.parametrize("resident", [False, True])
+def test_laws_are_divided_on_spark(spark, tmp_path, resident):
+    """Workers decide about the facts that they own, epoch by epoch, and again after a restart."""
+    chosen = {**EVERYWHERE, "replicated_facts": 0, "resident": resident, "storage": str(tmp_path / "state")}
+    options = {"engine": "spark", "spark": spark, "spark_options": chosen}
+    facts = {
+        "road": [("a", "b", 1), ("b", "c", 2), ("c", "a", 2), ("c", "d", 5)],
+        "distance": [("a", "d", 3), ("d", "a", 9)],
+    }
+    changes = (
+        {"insert": {"road": [("d", "b", 1)]}, "delete": {"distance": [("a", "d", 3)]}},
+        {"insert": {"distance": [("e", "a", 1)]}, "delete": {"road": [("a", "b", 1)]}},
+    )
+    names = ("distance", "chosen", "named")
+    with tidelog.open(SHORTEST, facts=facts) as other:
+        for change in changes:
+            with tidelog.open(SHORTEST, facts=facts, **options) as db:
+                assert {each.where.value for each in db.snapshot.engine.placements} == {"partners"}
+                assert all(set(db[name]) == set(other[name]) for name in names)
+                deltas = [each.apply(**change) for each in (db, other)]
+                for name in names:
+                    assert set(db[name]) == set(other[name])
+                    assert set(deltas[0][name].inserted) == set(deltas[1][name].inserted)
+                    assert set(deltas[0][name].deleted) == set(deltas[1][name].deleted)
+
+
 def test_sockets_are_refused_under_dynamic_allocation(spark, monkeypatch):
     """Options that Spark's settings rule out are refused at the start."""
     conf = type(spark.conf)

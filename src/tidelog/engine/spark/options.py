@@ -19,7 +19,8 @@ class SparkOptions:
 
     `partners` is the number of tasks that work together (all slots by default). A stratum that reads
     at most `driver_facts` facts runs in the driver, where it is finished before Spark has started a task.
-    A relation of at most `replicated_facts` facts may be copied to all partners; larger ones are divided.
+    A relation of at most `replicated_facts` facts may be copied to all partners; larger ones are divided. A
+    session lets one worker keep a stratum that decides about facts together and reads no more than these.
     `storage` is a folder that driver and workers share; a temporary one is used if all run on one
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or

@@ -1,7 +1,8 @@
 """Strata whose facts are decided together, kept by one partner on the local engine.
 
-Choices, lattices, equivalences, subsumption and keys look at all facts of a stratum at once. The first
-partner has them all; the others only learn the values that it makes.
+Equivalences look at all facts of a stratum at once, and so do choices, lattices, subsumption and keys that no
+column divides; others are here because they are small. The first partner has all facts; the others only learn
+the values that it makes.
 """
 
 from collections.abc import Mapping

@@ -78,7 +78,11 @@ class _Reach:
 
 
 class PartnerEngine:
-    """What one partner keeps of a program whose rules can all be followed."""
+    """What one partner keeps of a program.
+
+    Strata in which a law decides are evaluated again when a change reaches them; `apart` has the relations of
+    their input facts.
+    """
 
     def __init__(  # noqa: PLR0913 - an engine is made of no less
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
