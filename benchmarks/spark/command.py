@@ -68,6 +68,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="the driver's memory while rows and texts go through Spark",
     )
+    parser.add_argument(
+        "--files", action="store_true", help="with --driver-memory: from files to files, by the command line"
+    )
     parser.add_argument("--recovery", action="store_true", help="executors killed in epochs")
     parser.add_argument("--kills", type=int, default=3, help="executors that --recovery kills")
     parser.add_argument("--wire", action="store_true", help="exchanges, messages and bytes between partners")

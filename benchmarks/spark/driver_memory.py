@@ -1,15 +1,19 @@
 """The memory of the driver while rows and texts go through Spark: it should not grow with them.
 
 Each size runs in a process of its own, on executors in other processes (`local-cluster`), so that what is
-measured is the driver alone: its Python process and its Java process.
+measured is the driver alone: its Python process and its Java process. With `--files` the command line reads
+a file of lines and writes files.
 """
 
 import argparse
 import json
 import multiprocessing
+import sys
 import tempfile
 import threading
 import time
+from contextlib import suppress
+from pathlib import Path
 from typing import Final, Self
 
 import psutil
@@ -36,7 +40,8 @@ def run_driver_memory(options: argparse.Namespace) -> int:
         # A fresh process: memory that was freed may stay with a process.
         context = multiprocessing.get_context("spawn")
         with context.Pool(1) as pool:
-            found.append(pool.apply(_measure, (rows,)))
+            measure = _measure_files if options.files else _measure
+            found.append(pool.apply(measure, (rows,)))
         print(json.dumps(found[-1]), flush=True)
     if options.json is not None:
         options.json.write_text(json.dumps(found, indent=1), "utf-8")
@@ -71,6 +76,36 @@ def _measure(rows: int) -> dict[str, object]:
     return {
         "rows": rows, "texts": chains * (_CHAIN + 1), "sizes": sizes,
         "is exact": sizes == expected and texts == chains,
+        "python MiB": meter.python >> 20, "java MiB": meter.java >> 20, "seconds": round(seconds, 1),
+    }  # fmt: skip
+
+
+def _measure_files(rows: int) -> dict[str, object]:
+    from tidelog.cli.main import main  # noqa: PLC0415 - as in a command
+
+    rows -= rows % _CHAIN
+    chains = rows // _CHAIN
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "p.dl").write_text(_PROGRAM + ".input edge\n")
+        with (folder / "edge.facts").open("w") as file:
+            for row in range(rows):
+                chain, place = divmod(row, _CHAIN)
+                file.write(f"node {chain}/{place}\tnode {chain}/{place + 1}\n")
+        master = ("--engine", "spark", "--master", "local-cluster[2,1,3072]")
+        sys.argv = ["tidelog", "run", f"{folder}/p.dl", "-D", f"{folder}/out", *master]
+        with _MemoryMeter() as meter:
+            begun = time.perf_counter()
+            with suppress(SystemExit):
+                main()
+            seconds = time.perf_counter() - begun
+        sizes = {}
+        for output in sorted((folder / "out").glob("*.csv")):
+            with output.open("rb") as lines:
+                sizes[output.stem] = sum(1 for _ in lines)
+    expected = {"first": chains, "reach": chains * _CHAIN * (_CHAIN + 1) // 2}
+    return {
+        "lines": rows, "texts": chains * (_CHAIN + 1), "sizes": sizes, "is exact": sizes == expected,
         "python MiB": meter.python >> 20, "java MiB": meter.java >> 20, "seconds": round(seconds, 1),
     }  # fmt: skip
 

@@ -125,6 +125,19 @@ def test_outputs_are_those_of_the_local_engine(folder, tidelog, monkeypatch):
     assert sorted(path.name for path in (folder / "spark").iterdir()) == sorted([*OUTPUTS, "reach.sqlite"])
 
 
+def test_small_and_large_files_go_together(folder, tidelog):
+    """A relation has facts of a file that workers read and of one that the driver reads."""
+    (folder / "p.dl").write_text(FEW)
+    local = tidelog("run", "p.dl", "-F", "facts", "-D", "local")
+    mixed = [word.replace("driver_facts=0", "driver_facts=10") for word in EVERYWHERE]
+
+    found = tidelog("run", "p.dl", "-F", "facts", "-D", "spark", *mixed)
+
+    assert found == local
+    for name in ("reach.csv", "cost.csv", "chosen.csv", "none.csv"):
+        assert (folder / "spark" / name).read_bytes() == (folder / "local" / name).read_bytes(), name
+
+
 def test_many_batches_make_the_same_file(folder, tidelog, monkeypatch):
     """Rows that come in several batches, some of which cross the files of workers, are the same lines."""
     (folder / "p.dl").write_text(FEW)

@@ -3,6 +3,7 @@
 import gzip
 import os
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from support.value_types import TYPES, VALUES, same, value_key
 from tidelog import io
 from tidelog.errors import TidelogError
 from tidelog.io import write
+from tidelog.io.staging import Staging
 from tidelog.program.nodes import Directive
 from tidelog.values import Codec
 
@@ -269,3 +271,47 @@ def test_an_output_that_cannot_be_written_is_a_diagnostic(tmp_path, kind):
             io.write_relation(EDGE, directive, columns, codec, tmp_path)
         assert [diagnostic.code for diagnostic in caught.value.diagnostics] == ["unwritable-file"]
     assert sorted(file.name for file in tmp_path.iterdir()) == ["folder", "plain"]
+
+
+def test_a_folder_of_parts_takes_the_place_of_an_output(tmp_path):
+    """Of a file, or of the parts of an earlier run, all of which go."""
+    output = tmp_path / "out" / "edge.csv"
+    output.parent.mkdir()
+    output.write_text("before")
+
+    for number in range(2):
+        with Staging() as staging:
+            folder = staging.parts_for(output)
+            (folder / f"part-0000{number}.csv").write_text(str(number))
+            assert staging.parts_for(output) == folder
+
+    assert [path.name for path in output.iterdir()] == ["part-00001.csv"]
+    assert list(output.parent.iterdir()) == [output]
+    assert output.stat().st_mode & 0o777 == output.parent.stat().st_mode & 0o777
+
+
+@pytest.mark.parametrize("has_parts", [False, True])
+def test_a_folder_of_parts_that_is_not_finished_is_deleted(tmp_path, has_parts):
+    """The output stays as it was."""
+    output = tmp_path / "edge.csv"
+    if has_parts:
+        output.mkdir()
+        (output / "part-00000.csv").write_text("before")
+
+    with suppress(KeyboardInterrupt), Staging() as staging:
+        (staging.parts_for(output) / "part-00000.csv").write_text("after")
+        raise KeyboardInterrupt
+
+    assert [path.read_text() for path in tmp_path.rglob("part-*")] == ["before"] * has_parts
+    assert list(tmp_path.iterdir()) == [output] * has_parts
+
+
+def test_a_folder_with_other_files_is_no_output(tmp_path):
+    """Nobody's files are deleted for parts."""
+    (tmp_path / "edge.csv").mkdir()
+    (tmp_path / "edge.csv" / "mine").touch()
+
+    with pytest.raises(TidelogError, match="other files than parts"), Staging() as staging:
+        staging.parts_for(tmp_path / "edge.csv")
+
+    assert (tmp_path / "edge.csv" / "mine").exists()

@@ -40,7 +40,7 @@ from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.frames import read_codes
-from tidelog.engine.spark.ingest import GivenFacts, write_frames
+from tidelog.engine.spark.ingest import FrameFacts, write_frames
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import (
     functions_of,
@@ -141,7 +141,7 @@ class SparkMaintainedEngine:
         if self._frames:
             # Constants get their codes first: whoever asks for them later need not read workers' texts.
             codes_of_constants(self._program.strata, self._codec)
-            frames = {name: [GivenFacts(frame)] for name, frame in self._frames.items()}
+            frames = {name: [FrameFacts(frame)] for name, frame in self._frames.items()}
             self._frames = {}
             for name, found in write_frames(
                 frames, self._program.relations, self._codec, self._folder

@@ -10,6 +10,7 @@ import os
 import pickle
 import socket
 import uuid
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -89,10 +90,9 @@ def write_parts(  # noqa: PLR0913, PLR0917 - what, how and where of one output
     else:
         found = _let_workers_write(frame, PartWriting(relation, snapshot.codec.types, place, folder))
     for mistake in found[:1]:
-        told = Diagnostic(mistake.code, mistake.message, directive.span, mistake.hint)
         if warnings is None:
-            raise TidelogError([told])
-        warnings.append(Diagnostic(told.code, told.message, told.span, told.hint, severity=Severity.WARNING))
+            raise TidelogError([replace(mistake, span=directive.span, severity=Severity.ERROR)])
+        warnings.append(replace(mistake, span=directive.span))
     return True
 
 

@@ -32,7 +32,7 @@ from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
 from tidelog.engine.spark.frames import read_codes, read_columns, write_codes
-from tidelog.engine.spark.ingest import GivenFacts, given_columns, write_frames
+from tidelog.engine.spark.ingest import FrameFacts, facts_of_columns, write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.options import SparkOptions
@@ -117,7 +117,7 @@ class SparkEngine:
             for name, relation in self._program.relations.items()
         }
         self._inputs: dict[str, list[Columns]] = {}
-        self._frames: dict[str, list[GivenFacts]] = {}
+        self._frames: dict[str, list[FrameFacts]] = {}
         # Files that workers wrote of what they read, whose texts have no codes yet.
         self._read_files: dict[str, list[str]] = {}
         self._numbering = Numbering()
@@ -131,7 +131,7 @@ class SparkEngine:
 
     def insert_frame(self, relation: str, frame: "DataFrame") -> None:
         """Insert the rows of a data frame with columns c0, c1, ...; workers encode them, see `ingest`."""
-        self._frames.setdefault(relation, []).append(GivenFacts(frame))
+        self._frames.setdefault(relation, []).append(FrameFacts(frame))
 
     def insert_files(self, relation: str, files: Sequence[str]) -> None:
         """Insert the facts in files of the folder, with columns c0, c1, ...: codes of numbers, and texts."""
@@ -175,13 +175,13 @@ class SparkEngine:
         for name, files in self._read_files.items():
             if files:
                 frame = read_columns(spark, self._folder, files, self._program.relations[name].arity)
-                self._frames.setdefault(name, []).append(GivenFacts(frame, are_codes=True))
+                self._frames.setdefault(name, []).append(FrameFacts(frame, are_codes=True))
         if not self._frames:
             return
         for name, facts in self._frames.items():
             # Several files can have facts of a relation, some of which were small.
             for columns in self._inputs.get(name, ()):
-                facts.append(given_columns(columns, self._program.relations[name], self._codec, spark))
+                facts.append(facts_of_columns(columns, self._program.relations[name], self._codec, spark))
         written = write_frames(self._frames, self._program.relations, self._codec, self._folder)
         for files in self._read_files.values():
             for file in files:

@@ -39,7 +39,7 @@ DIVISIBLE = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL})
 
 
 @dataclass(frozen=True, slots=True)
-class GivenFacts:
+class FrameFacts:
     """Facts in columns c0, c1, ...; where they `are_codes`, numbers are codes already and texts are texts."""
 
     frame: "DataFrame"
@@ -62,7 +62,7 @@ def is_divisible(relation: Relation, codec: Codec) -> bool:
 
 
 def write_frames(
-    facts: Mapping[str, Sequence[GivenFacts]],
+    facts: Mapping[str, Sequence[FrameFacts]],
     relations: Mapping[str, Relation],
     codec: Codec,
     folder: Folder,
@@ -97,9 +97,9 @@ def write_frames(
             frame.unpersist()
 
 
-def given_columns(
+def facts_of_columns(
     columns: Sequence[Codes], relation: Relation, codec: Codec, spark: "SparkSession"
-) -> GivenFacts:
+) -> FrameFacts:
     """Return facts that the driver has as facts for `write_frames`."""
     import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
 
@@ -109,7 +109,7 @@ def given_columns(
         for place, codes in enumerate(columns)
     ]
     names = [f"c{place}" for place in range(relation.arity)]
-    return GivenFacts(spark.createDataFrame(pa.table(arrays, names=names)), are_codes=True)
+    return FrameFacts(spark.createDataFrame(pa.table(arrays, names=names)), are_codes=True)
 
 
 def _numbers_coded(frame: "DataFrame", relation: Relation, codec: Codec) -> "DataFrame":
