@@ -19,6 +19,7 @@ from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import TO_COUNT
 from tidelog.storage.judge_row import AFFECTED, UNTOUCHED
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+from tidelog.values.distinct_codes import distinct_codes
 
 Rows = Mapping[str, Int64s]
 
@@ -184,7 +185,7 @@ class Heads:
 
     def untouched(self, name: str, numbers: Int64s) -> Int64s:
         """Return those of the rows that are not affected yet, each once."""
-        numbers = np.unique(numbers)
+        numbers = distinct_codes(numbers)
         rows: Int64s = numbers[self.judge.marks[name].status(numbers) == UNTOUCHED]
         return rows
 

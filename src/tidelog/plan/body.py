@@ -8,7 +8,8 @@ from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, as_operand
 from tidelog.plan.operators import Layout, Operand, Operator, View
 from tidelog.plan.statistics import Statistics
-from tidelog.program.nodes import Atom, Constant, Literal, Program, RuleId, Wildcard
+from tidelog.program.nodes import Atom, Constant, Literal, Program, RuleId, Term, Wildcard
+from tidelog.program.walk_nodes import variables_of
 
 
 class Work(NamedTuple):
@@ -90,6 +91,18 @@ class Body:
     def with_constants(self) -> frozenset[int]:
         """Return the numbers of the atoms that have a constant."""
         return frozenset(n for n, x in enumerate(self.operands) if any(isinstance(y, Constant) for y in x))
+
+    @cached_property
+    def _needed(self) -> dict[int, tuple[Term, frozenset[str]]]:
+        """Return what `needed` has found so far, by the identity of the term, which it keeps alive."""
+        return {}
+
+    def needed(self, term: Term) -> frozenset[str]:
+        """Return the variables that a term needs from outside."""
+        known = self._needed.get(id(term))
+        if known is None:
+            known = self._needed[id(term)] = term, variables_of(term)
+        return known[1]
 
     @cached_property
     def delta(self) -> int | None:

@@ -188,7 +188,11 @@ class ChainBuilder:
                 continue
             for column, term in ((literal.left, literal.right), (literal.right, literal.left)):
                 is_column = isinstance(column, nodes.Variable) and column.name in names
-                if is_column and isinstance(term, nodes.Application) and self._has_all(variables_of(term)):
+                if (
+                    is_column
+                    and isinstance(term, nodes.Application)
+                    and self._has_all(self.body.needed(term))
+                ):
                     made = nodes.Variable(f"%bound{len(self.operators)}", term.type, span=term.span)
                     self.operators.append(self._compute(made.name, term))
                     left, right = (column, made) if column is literal.left else (made, column)
@@ -346,25 +350,25 @@ class ChainBuilder:
         left, right = literal.left, literal.right
         if isinstance(right, nodes.Aggregate):
             assert isinstance(left, nodes.Variable)
-            return self._reduce(left, right, literal) if self._has_all(variables_of(right)) else None
+            return self._reduce(left, right, literal) if self._has_all(self.body.needed(right)) else None
         if isinstance(right, nodes.RecordTerm | nodes.BranchTerm):
             assert isinstance(left, nodes.Variable)
             return self._pattern(left, right)
-        if self._has_all(variables_of(left, right)):
+        if self._has_all(self.body.needed(left)) and self._has_all(self.body.needed(right)):
             self.bindings *= 0.5
             return ops.Filter(literal, ())
         if literal.op == "=":
             for free, term in ((left, right), (right, left)):
                 if not isinstance(free, nodes.Variable) or free.name in self.bound:
                     continue
-                if self._has_all(variables_of(term)):
+                if self._has_all(self.body.needed(term)):
                     return self._compute(free.name, term)
             return self._solved(left, right) or self._solved(right, left)
         return None
 
     def _solved(self, side: nodes.Term, value: nodes.Term) -> ops.Operator | None:
         """Return the operator that computes the variable of one side from the other, if that can be done."""
-        found = solve(side, value, self.bound) if self._has_all(variables_of(value)) else None
+        found = solve(side, value, self.bound) if self._has_all(self.body.needed(value)) else None
         return None if found is None else self._compute(*found)
 
     def _compute(self, name: str, term: nodes.Term) -> ops.Compute:

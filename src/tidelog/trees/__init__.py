@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from tidelog.trees.edits import (
         Attach,
+        ColumnChanges,
         Detach,
         Edit,
         EditScript,
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attach",
+    "ColumnChanges",
     "Detach",
     "Edit",
     "EditScript",
@@ -45,7 +47,18 @@ __all__ = [
 
 _MODULES: Final = {
     **dict.fromkeys(
-        ("Attach", "Detach", "Edit", "EditScript", "FactChanges", "Load", "NodeRef", "Unload", "Update"),
+        (
+            "Attach",
+            "ColumnChanges",
+            "Detach",
+            "Edit",
+            "EditScript",
+            "FactChanges",
+            "Load",
+            "NodeRef",
+            "Unload",
+            "Update",
+        ),
         "tidelog.trees.edits",
     ),
     **dict.fromkeys(("Forest", "ForestStep"), "tidelog.trees.forest"),

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.values.distinct_codes import distinct_codes
+
 TreeValue = str | int | float
 Numbers = npt.NDArray[np.int64]
 # Stands for an optional value that is absent.
@@ -71,7 +73,7 @@ class Pool:
         if other is self or not numbers.size:
             return numbers
         own = np.full(len(other.values) + 1, ABSENT, dtype=np.int64)
-        used = np.unique(numbers)
+        used = distinct_codes(numbers)
         for number in used[used >= 0].tolist():
             own[number] = self.number(other.values[number])
         return own[numbers]

@@ -1,5 +1,6 @@
 """Texts and the dense codes that stand for them."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from threading import RLock
 from typing import Final
@@ -77,7 +78,7 @@ class Dictionary:
 
     def encode(self, texts: Sequence[str]) -> Codes:
         """Return the codes of texts."""
-        if len(texts) <= _FEW:
+        if len(texts) <= (_FEW if "pyarrow" in sys.modules else _SOME):
             return np.fromiter(map(self.code_of, texts), dtype=np.int64, count=len(texts))
         return self.encode_arrow(pa.array(texts, type=pa.large_string()))
 

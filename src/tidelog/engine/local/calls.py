@@ -16,6 +16,7 @@ from tidelog.engine.user_functors import call_functor, failed_call, find_functor
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import UserApplication
 from tidelog.values import Codec, NoValueError, Value
+from tidelog.values.distinct_codes import distinct_codes
 
 # Up to this many rows Python finds the distinct ones faster than numpy.
 _SMALL_BATCH: Final = 64
@@ -85,7 +86,7 @@ class Remembered:
                 missing = (0, 2 * int(column.max()) + 16 - self._answers.size)
                 self._answers = np.pad(self._answers, missing)
                 self._states = np.pad(self._states, missing)
-            fresh = np.unique(column[self._states[column] == 0])
+            fresh = distinct_codes(column[self._states[column] == 0])
             if fresh.size:
                 shown = [fresh if place == self._varying else each for place, each in enumerate(codes)]
                 self._answers[fresh], mask = self._calls.for_rows(shown, fresh.size)
@@ -119,7 +120,8 @@ def _distinct_rows(columns: Sequence[Codes], count: int) -> tuple[Codes, Codes]:
         numbers: dict[tuple[int, ...], int] = {}
         keys = zip(*(column.tolist() for column in columns), strict=True) if columns else repeat((), count)
         small = np.array([numbers.setdefault(key, len(numbers)) for key in keys], dtype=np.int64)
-        return np.unique(small, return_index=True)[1], small
+        # Numbers rise by one where a combination is the first of its kind.
+        return np.flatnonzero(np.diff(np.maximum.accumulate(small), prepend=-1)), small
     rows, axis = (columns[0], None) if len(columns) == 1 else (np.column_stack(columns), 0)
     _, first, places = np.unique(rows, axis=axis, return_index=True, return_inverse=True)
     return first, places.reshape(-1)
