@@ -26,6 +26,7 @@ from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.pool import PartnerPool
+from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import (
     MOST_FILES,
@@ -173,6 +174,16 @@ class PartnerGroup:
         # The frequent values whose rows are spread as long as partners keep this state: see `skew`.
         self.heavy: tuple[int, ...] = ()
         self._seen: dict[str, StoredRelation] = {}
+
+    @property
+    def spec(self) -> GroupSpec:
+        """Return what partners know of the group."""
+        return self._pool.groups[self.number]
+
+    @property
+    def partners(self) -> int:
+        """Return how many partners keep the group."""
+        return self._pool.partners
 
     # --- epochs ------------------------------------------------------------------------------------
 
