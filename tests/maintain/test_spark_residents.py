@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from support.epochs import examples
 from support.epochs_programs import tangled_epochs, tangled_programs
 from support.partner_epochs import followable
 from support.programs import build
@@ -13,6 +14,7 @@ from tidelog import TidelogError
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.service import _Service
+from tidelog.maintain.partners.state_files import read_annotated
 
 PATHS = """
 .decl edge(x: number, y: number) .input edge
@@ -160,11 +162,86 @@ def test_a_state_that_is_taken_over_is_not_evaluated(evaluations):
             each.engine.close()
 
 
-def test_strata_with_relations_of_a_pass_are_evaluated(evaluations):
-    """A rule that is cut in two derives a relation that no state has; other strata are loaded."""
-    text = PATHS + "far(x, y) :- far(x, z), far(z, w), far(w, y).\n"
+def test_what_splits_made_is_derived_from_a_state(evaluations):
+    """A rule that is split in two derives a relation that no state has: it follows from the others."""
+    text = PATHS + "far(x, y) :- far(x, z), far(z, w), far(w, v), far(v, y).\n"
     with tasks_in_threads():
         run = Resident(build(text)).start(CHAIN)
+        run.change(insert={"edge": [(12, 3)]}, delete={"edge": [(4, 5)]})
+        evaluations.clear()
+
+        moved = run.moved()
+
+        assert sum("/" in name for name in moved.engine._groups[0].files) == 2
+        check_same_files(run.engine, moved.engine)
+        moved.change(insert={"edge": [(4, 5)]}, delete={"edge": [(9, 10)]}, strategy=Strategy.UPDATE)
+        assert moved.relations() == moved.expected()
+        assert evaluations == []
+        for each in (run, moved):
+            each.engine.close()
+
+
+SPLIT = """
+.decl e(x: number, y: number) .input e
+.decl a(x: number, y: number) .input a
+.decl b(x: number, y: number)
+a(x, y) :- e(x, y).
+a(x, y) :- e(x, z), b(z, y).
+b(x, w) :- e(y, x), a(y, z), e(z, w).
+b(x, y) :- a(z, x), b(z, w), a(w, y).
+b(x, y) :- a(x, z), b(z, w), a(w, v), b(v, y), x != y.
+b(x, y) :- b(1, x), a(x, y), b(y, _), a(_, 2).
+"""
+PAIRS = st.sets(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=7)
+
+
+@settings(max_examples=examples(10))
+@given(history=st.lists(st.tuples(PAIRS, PAIRS), min_size=2, max_size=3))
+def test_states_of_split_rules_are_exact(history):
+    """Levels and counts in the middle are those that partners found, epoch by epoch."""
+    with tasks_in_threads():
+        edges, arcs = history[0]
+        run = Resident(build(SPLIT)).start({"e": edges, "a": arcs})
+        for edges, arcs in history[1:]:
+            before, now = run.inputs, {"e": edges, "a": arcs}
+            inserted = {name: now[name] - before[name] for name in now}
+            run.change(inserted, {name: before[name] - now[name] for name in now})
+            moved = run.moved()
+            check_same_files(run.engine, moved.engine)
+            run.engine.close()
+            run = moved
+            assert run.relations() == run.expected()
+        run.engine.close()
+
+
+def check_same_files(engine, other):
+    """Compare the levels and counts of all relations that partners keep, those of passes too."""
+    if [each.where for each in engine._placed] != [each.where for each in other._placed]:
+        return  # without input facts, the driver keeps everything
+    for group, again in zip(engine._groups, other._groups, strict=True):
+        for name, files in getattr(group, "files", {}).items():
+            arity = group.program.relations[name].arity
+            first = read_annotated(engine._folder, files, arity)
+            second = read_annotated(other._folder, again.files[name], arity)
+            assert as_facts(first) == as_facts(second), name
+
+
+def as_facts(content):
+    """Return facts with their levels and counts."""
+    columns = zip(content.rows.tolist(), content.levels.tolist(), content.counts.tolist(), strict=True)
+    return sorted((*row, level, count) for row, level, count in columns)
+
+
+def test_strata_whose_rules_are_cut_are_evaluated(evaluations):
+    """Rules are cut where relations are large, so levels are not taken from a state; others are loaded."""
+    text = PATHS + "far(x, y) :- edge(z, x), far(z, w), edge(w, y).\n"
+
+    class Cut(Resident):
+        replicated_facts = 0
+
+    with tasks_in_threads():
+        run = Cut(build(text)).start(CHAIN)
+        assert any("/" in name for name in run.engine._groups[0].files)
         evaluations.clear()
 
         moved = run.moved()
@@ -197,7 +274,7 @@ def test_aggregates_go_on_from_a_state_that_is_taken_over():
             each.engine.close()
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(data=st.data())
 def test_states_that_are_taken_over_are_exact(data):
     """Random programs go on from an exported state as if they had never stopped."""
@@ -207,6 +284,7 @@ def test_states_that_are_taken_over_are_exact(data):
         for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
             run.change(epoch.inserts, epoch.deletes)
             moved = run.moved()
+            check_same_files(run.engine, moved.engine)
             run.engine.close()
             run = moved
             assert run.relations() == run.expected()

@@ -13,7 +13,7 @@ from tidelog.values import Branch, Fact, Value
 from tidelog.values.functors import NAN, NUMBER_MAX, NUMBER_MIN, UNSIGNED_MAX
 
 # A constant zero that divides, which the checks refuse.
-_DIVISOR = re.compile(r"([/%] \(*)0(?=u?(?:[^.\dxbu]|$))")
+_DIVISOR = re.compile(r"([/%] (?:\(|as\()*)0(?=u?(?:[^.\dxbu]|$))")
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
 

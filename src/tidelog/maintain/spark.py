@@ -221,8 +221,7 @@ class SparkMaintainedEngine:
         for run, group in zip(self._placed, self._groups, strict=True):
             reason = run.reason
             if isinstance(group, PartnerGroup) and not group.is_alone:
-                spec = self._pool.groups[group.number]
-                reason += placement_remark(spec, self._program.relations.keys(), run.large, group.heavy)
+                reason += placement_remark(group.spec, self._program.relations.keys(), run.large, group.heavy)
             found += [Placement(stratum.relations, run.where, reason) for stratum in run.strata]
         return tuple(found)
 

@@ -10,10 +10,12 @@ from tidelog.engine.code_rows import fact_columns, fact_rows
 from tidelog.engine.epoch import EngineState, RelationState
 from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.spark.files import Annotated, Folder, file_name
+from tidelog.engine.spark.skew import frequent_among
 from tidelog.maintain.partners.groups import KeptRelation, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.middle_facts import middle_facts
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import read_annotated, without_rows
-from tidelog.program.nodes import Program
+from tidelog.program.nodes import Program, Stratum
 from tidelog.storage.annotations import ABSENT
 
 # The work of a stratum whose levels and counts are not in the state.
@@ -49,13 +51,13 @@ def export_relation(
 
 
 def exported_work(program: Program, groups: Sequence[StratumGroup]) -> list[int]:
-    """Return the work of each stratum's last evaluation, where partners keep it as it is written."""
+    """Return the work of each stratum's last evaluation, where partners keep levels that others can load."""
     known = {
-        stratum.relations: work
+        _written(stratum, program): work
         for group in groups
         if isinstance(group, PartnerGroup) and not group.is_alone
         for stratum, work in zip(group.program.strata, group.work, strict=True)
-        if group.follows(stratum.relations[0])
+        if group.follows(stratum.relations[0]) and not _is_cut(stratum, group, program)
     }
     return [known.get(stratum.relations, _UNKNOWN) for stratum in program.strata]
 
@@ -65,15 +67,33 @@ def keep_exported(
 ) -> None:
     """Let partners load what a state has of their strata, instead of evaluating them.
 
-    Strata to which a pass added relations are evaluated: the state does not have these. So are those in which
-    a law decides.
+    What `split_rules` added is derived from the state. Strata of which other passes made more are evaluated:
+    rules are cut where relations are large, and so levels depend on sizes. So are those in which a law decides.
     """
     if len(state.stratum_work) != len(program.strata):
         return
     work = {stratum.relations: each for stratum, each in zip(program.strata, state.stratum_work, strict=True)}
     for group in groups:
         if isinstance(group, PartnerGroup) and not group.is_alone:
-            group.kept = dict(_kept(group, state.relations, work, folder))
+            group.kept = dict(_kept(group, state.relations, work, folder, program))
+            rows = {
+                name: fact_rows(state.relations[name].columns, relation.arity)
+                for name, relation in group.program.relations.items()
+                if name in state.relations
+            }
+            # These values are spread if nothing of the group is evaluated.
+            group.heavy = frequent_among(group.spec.dividing_columns(), rows, group.partners)
+
+
+def _written(stratum: Stratum, program: Program) -> tuple[str, ...]:
+    """Return the relations of a stratum that no pass made."""
+    return tuple(name for name in stratum.relations if name in program.relations)
+
+
+def _is_cut(stratum: Stratum, group: PartnerGroup, program: Program) -> bool:
+    """Say whether rules of a stratum may have been cut for large relations."""
+    is_divided = any(rule.id in group.spec.dividing for rule in stratum.rules)
+    return is_divided and _written(stratum, program) != stratum.relations
 
 
 def _kept(
@@ -81,14 +101,24 @@ def _kept(
     relations: Mapping[str, RelationState],
     work: Mapping[tuple[str, ...], int],
     folder: Folder,
+    program: Program,
 ) -> Iterator[tuple[str, KeptRelation]]:
     for stratum in group.program.strata:
-        done = work.get(stratum.relations, _UNKNOWN)
-        if not stratum.rules or done == _UNKNOWN or not group.follows(stratum.relations[0]):
+        written = _written(stratum, program)
+        done = work.get(written, _UNKNOWN)
+        is_known = done != _UNKNOWN and group.follows(stratum.relations[0])
+        if not stratum.rules or not is_known or _is_cut(stratum, group, program):
             continue
-        for name in stratum.relations:
-            exported = relations[name]
-            rows = fact_rows(exported.columns, group.program.relations[name].arity)
-            content = Annotated(rows, exported.levels, exported.counts)
+        contents = {
+            name: Annotated(
+                fact_rows(relations[name].columns, program.relations[name].arity),
+                relations[name].levels,
+                relations[name].counts,
+            )
+            for name in written
+        }
+        if written != stratum.relations:
+            contents |= middle_facts(stratum, group.program, contents, group.spec.known)
+        for name, content in contents.items():
             file = folder.write_rows(file_name(name, 0, f"imported-{uuid.uuid4().hex[:12]}"), content)
-            yield name, KeptRelation([file], len(rows), done, not fits_narrow(rows))
+            yield name, KeptRelation([file], len(content.rows), done, not fits_narrow(content.rows))

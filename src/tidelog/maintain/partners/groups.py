@@ -182,6 +182,16 @@ class PartnerGroup:
         stratum = next(each for each in self.program.strata if name in each.relations)
         return not self.is_alone and self.program.law_of(stratum) is None
 
+    @property
+    def spec(self) -> GroupSpec:
+        """Return what partners know of the group."""
+        return self._pool.groups[self.number]
+
+    @property
+    def partners(self) -> int:
+        """Return how many partners keep the group."""
+        return self._pool.partners
+
     # --- epochs ------------------------------------------------------------------------------------
 
     def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:

@@ -68,7 +68,9 @@ class GroupSpec:
         return routes_of(program, self.dividing, makes_values, self.apart, heavy)
 
     def dividing_columns(self) -> Columns:
-        """Return the columns in which a frequent value matters."""
+        """Return the columns in which a frequent value matters, none if nothing may be spread."""
+        if not may_spread(self.program):
+            return {}
         return dividing_columns(self.program, zip(self.program.strata, self.routes(), strict=True))
 
 
@@ -264,8 +266,6 @@ class _Service:
     def _heavy_values(self, request: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the values whose rows are spread until the group is evaluated again."""
         spec = self._payload.groups[request["group"]]
-        if not may_spread(spec.program):
-            return ()
         arities = {name: relation.arity for name, relation in spec.program.relations.items()}
         files = {**request["facts"], **request["kept"]}
         return frequent_values(spec.dividing_columns(), self._folder, files, arities, self._wire)
