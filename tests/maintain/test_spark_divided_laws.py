@@ -218,6 +218,21 @@ def test_nothing_is_spread_where_a_law_decides(monkeypatch):
             run.engine.close()
 
 
+def test_spread_values_are_those_of_the_storage(monkeypatch):
+    """Another process spreads the values that the first one found, and follows changes with them."""
+    monkeypatch.setattr(skew, "_LEAST_ROWS", 1)
+    edges = {(0, 10 + n) for n in range(20)} | {(30 + n, 0) for n in range(20)}
+    with jobs_in_threads() as stored:
+        run = stored(build(HUB)).start({"edge": edges})
+        check(run, {"edge": {(7, n) for n in range(300)}}, {"edge": {(30, 0)}})
+        run = reopened(run)
+
+        assert run.engine._groups[0].heavy == (0,)
+        assert run.relations() == run.expected()
+        check(run, {"edge": {(30, 0)}}, {"edge": {(0, 11), (7, 5)}})
+        run.engine.close()
+
+
 def test_small_strata_are_with_one_worker():
     """Where few facts are read one worker follows changes, and the placement says so."""
     with tasks_in_threads():

@@ -67,8 +67,8 @@ def keep_exported(
 ) -> None:
     """Let partners load what a state has of their strata, instead of evaluating them.
 
-    What `split_rules` added is derived from the state. Strata of which other passes made more are evaluated:
-    rules are cut where relations are large, and so levels depend on sizes. So are those in which a law decides.
+    What `split_rules` added is derived from the state. Strata in which a law decides are evaluated, and so are
+    those of which other passes made more: rules are cut where relations are large, so levels depend on sizes.
     """
     if len(state.stratum_work) != len(program.strata):
         return
