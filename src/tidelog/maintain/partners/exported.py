@@ -67,7 +67,7 @@ def keep_exported(
 ) -> None:
     """Let partners load what a state has of their strata, instead of evaluating them.
 
-    What `split_rules` added is derived from the state. Strata in which a law decides are evaluated, and so are
+    What `split_rules` added is derived from the state. Strata in which a law decides are evaluated, as are
     those of which other passes made more: rules are cut where relations are large, so levels depend on sizes.
     """
     if len(state.stratum_work) != len(program.strata):
