@@ -9,7 +9,6 @@ import numpy as np
 from tidelog.engine.code_rows import as_columns, matching
 from tidelog.engine.cuda.code_ranges import Ranges, ranges_of_facts, ranges_of_rules
 from tidelog.engine.cuda.device import Device, DeviceArray
-from tidelog.engine.cuda.equivalences import ClosedByRules, close_by_rules
 from tidelog.engine.cuda.layout import make_layout
 from tidelog.engine.cuda.memory import HeldFacts
 from tidelog.engine.cuda.placement import DevicePlacement, reason_for_host, reason_for_plan
@@ -17,6 +16,7 @@ from tidelog.engine.cuda.resources import find_resources
 from tidelog.engine.cuda.run import DeviceRun
 from tidelog.engine.cuda.source import write_source
 from tidelog.engine.cuda.statistics import DeviceStatistics
+from tidelog.engine.equivalences import ClosedByRules, close_by_rules
 from tidelog.engine.local.engine import LocalEngine
 from tidelog.engine.local.runnable_rules import RunContext
 from tidelog.engine.local.state import fits_narrow

@@ -1,6 +1,6 @@
 """Equivalence relations as rules.
 
-The pairs that rules and inputs give are kept apart, in a relation `r/pairs` that only the device sees, and
+The pairs that rules and inputs give are kept apart, in a relation `r/pairs` that nobody else sees, and
 read both ways. The equivalence itself follows along it, one step at a time:
 
     r/pairs(y, x) :- r/pairs(x, y).
