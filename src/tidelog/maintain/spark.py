@@ -39,6 +39,7 @@ from tidelog.engine.protocol import (
 from tidelog.engine.spark.cluster import open_storage
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where
+from tidelog.engine.spark.equivalences import close_equivalences
 from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.ingest import FrameFacts, write_frames
 from tidelog.engine.spark.options import SparkOptions
@@ -228,13 +229,17 @@ class SparkMaintainedEngine:
     def _spec(self, run: PlacedStrata, part: Program, reads: Collection[str]) -> GroupSpec:
         """Return strata as partners keep them."""
         named, aggregates = name_aggregates(part)
-        cut = cut_for(split_rules(project_negations(named)), run.large, aggregates.keys())
-        made, apart = keep_inputs_apart(cut.program)
+        closed, pairs = close_equivalences(project_negations(named))
+        cut = cut_for(split_rules(closed), run.large, aggregates.keys())
+        made, inputs = keep_inputs_apart(cut.program)
+        apart = {**inputs, **pairs}
         kept = tuple(name for name in made.relations if name not in reads)
         known = codes_of_constants(made.strata, self._codec)
         has_values = any(reason_for_values(stratum, self._program) for stratum in run.strata)
         functions = self._sent_functions(run.strata)
-        return GroupSpec(made, kept, known, aggregates, has_values, functions, cut.dividing, apart)
+        return GroupSpec(
+            made, kept, known, aggregates, has_values, functions, cut.dividing, {**apart, **pairs}
+        )
 
     def _alone_spec(self, run: PlacedStrata, part: Program, own: tuple[str, ...]) -> GroupSpec:
         """Return strata as one partner keeps them."""

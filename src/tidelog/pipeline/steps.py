@@ -61,7 +61,8 @@ def _of_stratum(bound: CheckedJob, stratum: Stratum) -> JobStep:
 def _place(bound: CheckedJob, stratum: Stratum) -> str:
     if bound.job.engine != "spark":
         return "the driver, on the local engine"
-    from tidelog.engine.spark.law_columns import law_columns  # noqa: PLC0415 - only for that engine
+    from tidelog.engine.spark.equivalences import closed_for_partners  # noqa: PLC0415 - only for that engine
+    from tidelog.engine.spark.law_columns import law_columns  # noqa: PLC0415 - as above
     from tidelog.engine.spark.placement import (  # noqa: PLC0415 - as above
         functions_of,
         reason_for_numbering,
@@ -79,7 +80,8 @@ def _place(bound: CheckedJob, stratum: Stratum) -> str:
     law = reason_for_one_place(stratum, bound.program)
     if law is None:
         return "partners in Spark's workers"
-    undivided = law_columns(stratum, bound.program).refusal
+    closed = closed_for_partners(stratum, bound.program)
+    undivided = law_columns(closed.stratum, closed.program).refusal
     if undivided is not None:
         return f"one of Spark's workers: {undivided}"
     return f"partners in Spark's workers, or one of them if few facts are read: {law}"

@@ -136,7 +136,10 @@ def test_copies_come_after_own_facts_are_judged():
 
 
 TOGETHER = {
-    "`r` is an equivalence relation": ".decl r(x: number, y: number) eqrel r(x, y) :- edge(x, y, _).",
+    "`r` is an equivalence relation": """
+    .decl r(x: number, y: number) eqrel r(x, y) :- c(x, y), edge(x, y, _). r(x, x) :- edge(x, _, _).
+    .decl c(x: number, y: number) choice-domain x c(x, y) :- edge(x, y, _). c(x, y) :- r(y, x), edge(x, _, _).
+    """,
     "`r` has a size limit": ".decl r(x: number) r(x) :- edge(x, _, _). .limitsize r(n=2)",
     "no column of `r` divides the facts that are decided together": """
     .decl r(x: number, y: number) choice-domain x, y r(x, y) :- edge(x, y, _).

@@ -13,6 +13,7 @@ import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.code_rows import as_columns, as_rows, matching
+from tidelog.engine.equivalences import ClosedByRules
 from tidelog.engine.evaluation import evaluate_strata
 from tidelog.engine.local import LocalEngine
 from tidelog.engine.local.state import NeedsWideCodes
@@ -31,6 +32,7 @@ from tidelog.engine.spark.cluster import open_storage, reason_against_barrier
 from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
+from tidelog.engine.spark.equivalences import closed_for_partners, closing_remark
 from tidelog.engine.spark.frames import read_codes, read_columns, write_codes
 from tidelog.engine.spark.ingest import FrameFacts, facts_of_columns, write_frames
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
@@ -217,8 +219,9 @@ class SparkEngine:
 
     def _place(self, stratum: Stratum) -> Placement:
         names = tuple(name for name in stratum.relations if name in self._user_program.relations)
-        whole = reason_for_one_place(stratum, self._program)
-        if not stratum.rules and whole is None:
+        closed = closed_for_partners(stratum, self._program)
+        whole = reason_for_one_place(closed.stratum, closed.program)
+        if not closed.stratum.rules and whole is None:
             return Placement(names, Where.NOWHERE, "it has no rules")
         reason = reason_against_workers(stratum, self._program, self._functions)
         if reason is not None:
@@ -236,9 +239,10 @@ class SparkEngine:
             refusal = law_columns(stratum, self._program).refusal
             if refusal is not None:
                 return Placement(names, Where.WORKER, f"{refusal}, so one worker has all its facts")
-        return self._place_on_workers(stratum, names, whole)
+        return self._place_on_workers(closed, names, whole)
 
     def _needs_values(self, stratum: Stratum) -> bool:
+        """Say whether one place that evaluates a stratum needs the values behind codes."""
         return (
             reason_for_values(stratum, self._program) is not None
             or law_columns(stratum, self._program).refusal is not None
@@ -247,12 +251,13 @@ class SparkEngine:
     def _facts_read(self, stratum: Stratum) -> int:
         return sum(self._holdings[name].size for name in {*earlier_relations(stratum), *stratum.relations})
 
-    def _place_on_workers(self, stratum: Stratum, names: tuple[str, ...], law: str | None) -> Placement:
+    def _place_on_workers(self, closed: ClosedByRules, names: tuple[str, ...], law: str | None) -> Placement:
         """Choose, among the possible ways, the one that demands least of the cluster."""
-        no_frames = law or reason_against_frames(stratum, self._program)
+        stratum = closed.stratum
+        no_frames = law or self._program.law_of(stratum) or reason_against_frames(stratum, self._program)
         if not stratum.is_recursive and no_frames is None:
             return Placement(names, Where.DATAFRAME, "not recursive: Spark joins and spills")
-        divided = self._divide(stratum)
+        divided = self._divide(closed)
         if stratum.is_recursive and divided.routes.is_decomposed:
             return Placement(names, Where.DECOMPOSED, "every derivation stays with one column's value")
         refusal = reason_against_barrier(self._options, self._partners)
@@ -260,20 +265,20 @@ class SparkEngine:
             reason = f"{self._partners} partners exchange facts{divided.remark}"
             if law is not None:
                 reason += f"; {law}, and each partner decides about the facts that it owns"
-            return Placement(names, Where.PARTNERS, reason)
+            return Placement(names, Where.PARTNERS, reason + closing_remark(closed))
         if no_frames is None:
             return Placement(names, Where.SHUFFLE, refusal)
         return Placement(names, Where.WORKER, f"{refusal}, and {no_frames}")
 
-    def _divide(self, stratum: Stratum) -> DividedStratum:
+    def _divide(self, closed: ClosedByRules) -> DividedStratum:
         """Return where partners keep facts; those that make values agree on codes, so they are connected."""
-        sizes = {name: self._holdings[name].size for name in earlier_relations(stratum)}
+        sizes = {name: self._holdings[name].size for name in earlier_relations(closed.stratum)}
         return divide_stratum(
-            self._program,
-            stratum,
+            closed.program,
+            closed.stratum,
             sizes,
             self._options.replicated_facts,
-            is_connected=self._needs_values(stratum),
+            is_connected=reason_for_values(closed.stratum, closed.program) is not None,
         )
 
     def _run(self, number: int, stratum: Stratum, observer: Observer) -> StratumStatistics:
@@ -352,10 +357,13 @@ class SparkEngine:
         )
 
     def _run_on_partners(self, number: int, stratum: Stratum) -> StratumStatistics:
-        divided = self._divide(stratum)
-        payload = replace(
-            self._payload(number, stratum, divided.routes), program=divided.program, made=divided.made
-        )
+        closed = closed_for_partners(stratum, self._program)
+        divided = self._divide(closed)
+        payload = self._payload(number, stratum, divided.routes)
+        # The input facts of an equivalence are pairs; it begins without facts.
+        files = {closed.pairs.get(name, name): each for name, each in payload.files.items()}
+        made = (*divided.made, *closed.pairs.values())
+        payload = replace(payload, program=divided.program, made=made, files=files)
         try:
             try:
                 return self._submit(payload, stratum, self._partners)
@@ -374,7 +382,7 @@ class SparkEngine:
         name = f"{number}-{uuid.uuid4().hex[:12]}"
         needed = {*earlier_relations(stratum), *stratum.relations}
         called = functions_of(stratum, self._program)
-        needs_values = _is_alone(routes) or self._needs_values(stratum)
+        needs_values = _is_alone(routes) or reason_for_values(stratum, self._program) is not None
         return Evaluation(
             program=self._program,
             stratum=number,

@@ -35,7 +35,7 @@ def reason_for_one_place(stratum: nodes.Stratum, program: nodes.Program) -> str 
     """Return why all facts of a stratum must be in one place, or None if they can be divided.
 
     Whatever settles a whole iteration at once (choices, lattices, equivalences, subsumption, size limits)
-    needs that.
+    needs that, unless it is divided: see `law_columns` and `equivalences`.
     """
     law = program.law_of(stratum)
     if law is not None:

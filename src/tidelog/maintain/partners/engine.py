@@ -154,7 +154,7 @@ class PartnerEngine:
             if stratum.relations[0] in kept:
                 continue
             for name in stratum.relations:
-                if name in self._apart:
+                if name in self._apart and name in self._lawful:
                     self.state.replace(name, self._inputs_apart(name))
             statistics = self._run(number, stratum)
             self._agree()
@@ -362,7 +362,7 @@ class PartnerEngine:
 
     def _inputs(self, own: Mapping[str, RowDelta], name: str) -> CodeArray:
         """Return the input facts of a relation that are kept here, after a change."""
-        if name in self._apart:
+        if name in self._apart and name in self._lawful:
             return self._inputs_apart(name)
         relation, change = self.state.relations[name], own.get(name, NO_DELTA)
         is_input = relation.levels[: relation.count] == 0

@@ -178,9 +178,11 @@ class PartnerGroup:
         self._seen: dict[str, StoredRelation] = {}
 
     def follows(self, name: str) -> bool:
-        """Say whether derivations of a relation are followed, so that its levels and counts are known."""
+        """Say whether a program's derivations of a relation are followed, with levels and counts."""
         stratum = next(each for each in self.program.strata if name in each.relations)
-        return not self.is_alone and self.program.law_of(stratum) is None
+        # Rules that close an equivalence are not the program's.
+        is_closed = not self.apart.keys().isdisjoint(stratum.relations)
+        return not (self.is_alone or is_closed or self.program.law_of(stratum) is not None)
 
     @property
     def spec(self) -> GroupSpec:

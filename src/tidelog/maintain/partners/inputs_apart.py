@@ -5,6 +5,9 @@
 
 A choice leaves input facts out, and a join replaces them. So `tree/input` has them all, each with the partner
 that owns such a fact of `tree`. No rule reads it: the evaluation of `tree` begins with its facts.
+
+The input facts of an equivalence that rules close are its pairs, a relation of the same stratum: see
+`engine.spark.equivalences`.
 """
 
 from collections.abc import Mapping
@@ -14,7 +17,7 @@ from tidelog.engine.spark.laws import decided_relations
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
 
-# The relation of the input facts of each relation that has one.
+# Where the input facts of a relation are, if not in the relation itself.
 Apart = Mapping[str, str]
 
 
@@ -34,4 +37,5 @@ def keep_inputs_apart(program: Program) -> tuple[Program, Apart]:
 
 def relations_below(stratum: Stratum, apart: Apart) -> frozenset[str]:
     """Return the relations of earlier strata that the facts of a stratum depend on."""
-    return earlier_relations(stratum) | {apart[name] for name in stratum.relations if name in apart}
+    inputs = {apart[name] for name in stratum.relations if name in apart}
+    return (earlier_relations(stratum) | inputs).difference(stratum.relations)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.spark.engine import Where
+from tidelog.engine.spark.equivalences import closed_for_partners, closing_remark
 from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.placement import (
     reason_against_workers,
@@ -94,10 +95,13 @@ class _Choice:
         kept = f"kept by {self._partners} partners"
         if law is None:
             return Where.PARTNERS, kept
-        undivided = law_columns(stratum, program).refusal
+        closed = closed_for_partners(stratum, program)
+        undivided = law_columns(closed.stratum, closed.program).refusal
         if undivided is not None:
             return Where.WORKER, f"{undivided}, so one worker keeps all its facts"
         if facts <= options.replicated_facts:
             few = f"no more than {options.replicated_facts:,} facts are read"
             return Where.WORKER, f"{law} and {few}, so one worker follows changes"
+        if closed.pairs:
+            return Where.PARTNERS, kept + closing_remark(closed)
         return Where.PARTNERS, f"{kept}; {law}, and each partner decides about the facts that it owns"
