@@ -173,21 +173,22 @@ numbered(autoinc(), x) :- edge(x, _).
 
 
 def test_facts_that_are_decided_together_are_with_one_owner():
-    """Equivalences and numbering need all facts: one worker has them. Choices and subsumption are divided."""
+    """Numbering needs all facts: one worker has them. Choices, subsumption and equivalences are divided."""
     inputs = {"edge": [(1, 2), (2, 3), (4, 3), (7, 8)]}
 
     found, placements = evaluate(build(LAWS), inputs)
 
     assert found == run(LAWS, inputs=inputs)
     reasons = {each.relations[0]: (each.where, each.reason) for each in placements if each.relations}
-    for name in ("same", "numbered"):
-        where, reason = reasons[name]
-        assert where is Where.WORKER
-        assert reason.endswith("so one worker has all its facts")
-    for name in ("tree", "best"):
+    where, reason = reasons["numbered"]
+    assert where is Where.WORKER
+    assert reason.endswith("so one worker has all its facts")
+    for name in ("tree", "best", "same"):
         where, reason = reasons[name]
         assert where is Where.PARTNERS
-        assert reason.endswith("each partner decides about the facts that it owns")
+        assert reason.endswith(
+            "which rules close" if name == "same" else "each partner decides about the facts that it owns"
+        )
 
 
 LOUD = """
