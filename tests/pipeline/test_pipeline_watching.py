@@ -52,7 +52,7 @@ def test_the_steps_of_a_job_on_workers(tmp_path):
 
 
 def test_the_steps_of_a_job_whose_facts_are_decided_together(tmp_path):
-    """Workers divide a choice by its column; an equivalence is with one of them, and the step says why."""
+    """Workers divide a choice by its column, and an equivalence, which rules close; the step says why."""
     laws = """
     .decl first(user: symbol, group: symbol) choice-domain user
     first(u, g) :- member(u, g).
@@ -67,7 +67,9 @@ def test_the_steps_of_a_job_whose_facts_are_decided_together(tmp_path):
     assert runs["first"] == (
         "partners in Spark's workers, or one of them if few facts are read: `first` has a choice-domain"
     )
-    assert runs["same"] == "one of Spark's workers: `same` is an equivalence relation"
+    assert runs["same"] == (
+        "partners in Spark's workers, or one of them if few facts are read: `same` is an equivalence relation"
+    )
 
 
 def report() -> Report:
