@@ -2,20 +2,14 @@
 
 import json
 import shutil
-import socket
-import sys
-import threading
-import time
-import urllib.error
-import urllib.request
 from dataclasses import replace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from support.object_stores import object_store
 from support.pipelines import write_grants, write_job, write_members
-from support.processes import started
 from tidelog.errors import TidelogError
 from tidelog.pipeline import Output, Pipeline, read_job
 from tidelog.pipeline.mirror import Mirror
@@ -24,24 +18,9 @@ from tidelog.pipeline.object_store import ObjectFolder
 
 @pytest.fixture(scope="module")
 def s3():
-    """Return the address of a bucket of a local object store."""
-    pytest.importorskip("moto.server", reason="a local object store: pip install 'moto[server]'")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    code = f"from moto.server import main; main(['-H', '127.0.0.1', '-p', '{port}'])"
-    with started([sys.executable, "-c", code]) as server:
-        for pipe in (server.stdout, server.stderr):
-            threading.Thread(target=pipe.read, daemon=True).start()
-        for _ in range(300):
-            try:
-                request = urllib.request.Request(f"http://127.0.0.1:{port}/bucket", method="PUT")
-                urllib.request.urlopen(request, timeout=5).close()  # noqa: S310 - our own server
-                break
-            except (urllib.error.URLError, OSError):
-                time.sleep(0.1)
-        query = f"scheme=http&endpoint_override=127.0.0.1:{port}&region=us-east-1"
-        yield lambda name: f"s3://key:secret@bucket/{name}?{query}"
+    """Return what gives the address of a folder in a local object store."""
+    with object_store() as store:
+        yield store.uri
 
 
 @pytest.fixture(params=["memory", "file", "s3"])
