@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from tidelog.engine.code_rows import as_columns, as_rows, fact_columns, fact_rows, matching
+from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows, matching
 from tidelog.engine.epoch import (
     NO_CHANGES,
     EngineState,
@@ -28,7 +28,6 @@ from tidelog.engine.epoch import (
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
-    Columns,
     Observer,
     RunStatistics,
     Settings,
@@ -41,7 +40,7 @@ from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.engine import Placement, Where
 from tidelog.engine.spark.equivalences import close_equivalences
 from tidelog.engine.spark.frames import read_codes
-from tidelog.engine.spark.ingest import FrameFacts, write_frames
+from tidelog.engine.spark.incoming import IncomingFacts
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.placement import (
     functions_of,
@@ -51,7 +50,7 @@ from tidelog.engine.spark.placement import (
 )
 from tidelog.engine.spark.sent_functions import pack_functions
 from tidelog.engine.spark.split import split_rules
-from tidelog.engine.spark.value_files import read_here
+from tidelog.engine.spark.value_files import has_unread_values, read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
@@ -70,6 +69,7 @@ from tidelog.maintain.partners.state_files import (
     without_rows,
     write_inputs,
 )
+from tidelog.maintain.partners.state_frames import changed_frame, frame_of_rows, state_frame
 from tidelog.maintain.projections import project_negations
 from tidelog.program import print_program
 from tidelog.program.nodes import Program, Stratum
@@ -86,7 +86,7 @@ if TYPE_CHECKING:
 _IDS_KEPT = 1000
 
 
-class SparkMaintainedEngine:
+class SparkMaintainedEngine(IncomingFacts):
     """Runs a program and then epochs on Spark; see `engine.epoch.MaintainedEngine`."""
 
     def __init__(
@@ -97,12 +97,11 @@ class SparkMaintainedEngine:
         functions: UserFunctions,
         options: SparkOptions,
     ) -> None:
-        self._codec = codec
         self._settings = settings
         self._functions = functions
-        self._options = options
-        self._folder = open_storage(options, self)
-        self._pool = PartnerPool(options, replace(settings, jobs=1), self._folder.uri, codec)
+        folder = open_storage(options, self)
+        self._pool = PartnerPool(options, replace(settings, jobs=1), folder.uri, codec)
+        super().__init__(codec, options, folder, self._pool.partners)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
         self.numbering = Numbering()
         self._epoch = 0
@@ -117,37 +116,21 @@ class SparkMaintainedEngine:
             for name, relation in program.relations.items()
         }
         self._input_files: dict[str, list[str]] = {}
-        self._frames: dict[str, DataFrame] = {}
         self._groups: list[StratumGroup] = []
         self._placed: tuple[PlacedStrata, ...] = ()
         self._home: dict[str, StratumGroup] = {}
 
     # --- the first epoch ---------------------------------------------------------------------------
 
-    def insert(self, relation: str, columns: Columns) -> None:
-        """Insert input facts."""
-        self._inputs[relation].insert(as_rows(columns, len(columns[0]) if columns else 1))
-
-    @property
-    def most_driver_facts(self) -> int:
-        """Return how many rows of a frame are better read by the driver."""
-        return max(0, self._options.driver_facts)
-
-    def insert_frame(self, relation: str, frame: "DataFrame") -> None:
-        """Insert the rows of a data frame with columns c0, c1, ...; workers encode them, see `ingest`."""
-        self._frames[relation] = frame
-
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, group by group."""
-        if self._frames:
-            # Constants get their codes first: whoever asks for them later need not read workers' texts.
-            codes_of_constants(self._program.strata, self._codec)
-            frames = {name: [FrameFacts(frame)] for name, frame in self._frames.items()}
-            self._frames = {}
-            for name, found in write_frames(
-                frames, self._program.relations, self._codec, self._folder
-            ).items():
-                self._inputs[name].put_files(found)
+        # Constants get their codes first: whoever asks for them later need not read workers' texts.
+        codes_of_constants(self._program.strata, self._codec)
+        rows, written = self.write_incoming(self._program.relations)
+        for name, found in rows.items():
+            self._inputs[name].insert(found)
+        for name, filed in written.items():
+            self._inputs[name].put_files(filed)
         self._place()
         return self._evaluate_groups(observer, ())
 
@@ -295,16 +278,22 @@ class SparkMaintainedEngine:
         return found_in(rows, np.zeros(len(rows), np.int32), codes)
 
     def code_frame(self, relation: str) -> "DataFrame | None":
-        """Return the codes of a relation as a data frame for workers, or None if the driver has them."""
-        home = self._home.get(relation)
-        files: Sequence[str] = ()
-        if home is None:
-            files = self._inputs[relation].plain_files()
-        elif isinstance(home, PartnerGroup):
-            files = home.plain_files(relation)
-        if not files or not self._arity(relation):
+        """Return the codes of a relation as a data frame of workers, or None if the driver decodes it.
+
+        The driver does so only where it has the facts and all texts.
+        """
+        spark, folder, arity = self._options.spark, self._folder, self._arity(relation)
+        if not arity:
             return None
-        return read_codes(self._options.spark, self._folder, files, self._arity(relation))
+        home, inputs = self._home.get(relation), self._inputs[relation]
+        if isinstance(home, PartnerGroup):
+            return state_frame(spark, folder, home.files[relation], arity)
+        if home is None and inputs.filed is not None:
+            return changed_frame(read_codes(spark, folder, inputs.filed.files, arity), *inputs.changes())
+        if has_unread_values(self._codec):
+            # Decoding more than a few rows here would bring all texts to the driver.
+            return frame_of_rows(spark, self._rows(relation))
+        return None
 
     # --- epochs ------------------------------------------------------------------------------------
 

@@ -4,12 +4,10 @@ import dataclasses
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from enum import Enum
-from typing import TYPE_CHECKING, Final
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.code_rows import as_columns, as_rows, matching
@@ -20,7 +18,6 @@ from tidelog.engine.local.state import NeedsWideCodes
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.protocol import (
     Codes,
-    Columns,
     Observer,
     RunStatistics,
     Settings,
@@ -33,8 +30,8 @@ from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
 from tidelog.engine.spark.equivalences import closed_for_partners, closing_remark
-from tidelog.engine.spark.frames import read_codes, read_columns, write_codes
-from tidelog.engine.spark.ingest import FrameFacts, facts_of_columns, write_frames
+from tidelog.engine.spark.frames import read_codes, write_codes
+from tidelog.engine.spark.incoming import IncomingFacts
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.law_columns import law_columns
 from tidelog.engine.spark.options import SparkOptions
@@ -63,15 +60,10 @@ from tidelog.plan.flatten import is_fact
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
-from tidelog.storage import StoredRelation
-from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-# A large file is cut into so many shares for each partner: they do not take equally long.
-_SHARES_PER_PARTNER: Final = 4
 
 
 class Where(Enum):
@@ -95,7 +87,7 @@ class Placement:
     reason: str
 
 
-class SparkEngine:
+class SparkEngine(IncomingFacts):
     """Runs a program once; see `engine.protocol.Engine`."""
 
     def __init__(
@@ -108,90 +100,32 @@ class SparkEngine:
     ) -> None:
         self._user_program = program
         self._program = split_rules(program)
-        self._codec = codec
         self._settings = settings
         self._functions = functions
-        self._options = options
-        self._folder = open_storage(options, self)
         self._partners = options.partners or settled_slots(options.spark)
+        super().__init__(codec, options, open_storage(options, self), self._partners)
         self._holdings = {
             name: RelationFacts(name, relation.arity, self._folder)
             for name, relation in self._program.relations.items()
         }
-        self._inputs: dict[str, list[Columns]] = {}
-        self._frames: dict[str, list[FrameFacts]] = {}
-        # Files that workers wrote of what they read, whose texts have no codes yet.
-        self._read_files: dict[str, list[str]] = {}
         self._numbering = Numbering()
         self.placements: tuple[Placement, ...] = ()
         # How many values the partners of the last stratum found too frequent for one of them.
         self._heavy_values = 0
 
-    def insert(self, relation: str, columns: Columns) -> None:
-        """Insert input facts."""
-        self._inputs.setdefault(relation, []).append(columns)
-
-    def insert_frame(self, relation: str, frame: "DataFrame") -> None:
-        """Insert the rows of a data frame with columns c0, c1, ...; workers encode them, see `ingest`."""
-        self._frames.setdefault(relation, []).append(FrameFacts(frame))
-
-    def insert_files(self, relation: str, files: Sequence[str]) -> None:
-        """Insert the facts in files of the folder, with columns c0, c1, ...: codes of numbers, and texts."""
-        self._read_files.setdefault(relation, []).extend(files)
-
-    @property
-    def most_driver_facts(self) -> int:
-        """Return how many rows of a frame or a file are better read by the driver."""
-        return max(0, self._options.driver_facts)
-
-    @property
-    def most_shares(self) -> int:
-        """Return into how many shares a file is worth cutting."""
-        return _SHARES_PER_PARTNER * self._partners
-
-    @property
-    def folder_uri(self) -> str:
-        """Return the folder that driver and workers share."""
-        return self._folder.uri
-
-    def work_apart(self, module: str, function: str, payload: object, parts: int) -> list[str]:
-        """Return what workers reply, each of which does one part of some work."""
-        job = BarrierJob(module, function, payload, parts, self._options.attempts, self._options.safety)
-        return [reply.text for reply in run_apart(self._options.spark, job)]
-
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, stratum by stratum."""
-        for name, parts in self._inputs.items():
-            self._holdings[name].put_rows(_distinct(parts, self._program.relations[name].arity))
         # Constants get their codes first: whoever asks for them later need not read workers' values.
         codes_of_constants(self._program.strata, self._codec)
-        self._write_frames()
+        rows, written = self.write_incoming(self._program.relations)
+        for name, found in rows.items():
+            self._holdings[name].put_rows(found)
+        for name, filed in written.items():
+            self._holdings[name].put_files(filed.files, filed.size, is_wide=filed.is_wide)
         self.placements = ()
         made = self._program.relations.keys() - self._user_program.relations.keys()
         finished = evaluate_strata(self._program, self._run, observer, made)
         return replace(finished, strata=tuple(s for s in finished.strata if made.isdisjoint(s.relations)))
-
-    def _write_frames(self) -> None:
-        """Let workers write the facts of data frames, and of files that they read, as codes."""
-        spark = self._options.spark
-        for name, files in self._read_files.items():
-            if files:
-                frame = read_columns(spark, self._folder, files, self._program.relations[name].arity)
-                self._frames.setdefault(name, []).append(FrameFacts(frame, are_codes=True))
-        if not self._frames:
-            return
-        for name, facts in self._frames.items():
-            # Several files can have facts of a relation, some of which were small.
-            for columns in self._inputs.get(name, ()):
-                facts.append(facts_of_columns(columns, self._program.relations[name], self._codec, spark))
-        written = write_frames(self._frames, self._program.relations, self._codec, self._folder)
-        for files in self._read_files.values():
-            for file in files:
-                self._folder.delete(file)
-        self._frames, self._read_files = {}, {}
-        for name, found in written.items():
-            if found.files:
-                self._holdings[name].put_files(found.files, found.size, is_wide=found.is_wide)
 
     def size(self, relation: str) -> int:
         """Return the number of facts."""
@@ -455,10 +389,3 @@ class _OneStratum(SilentObserver):
     def iteration_finished(self, stratum: int, iteration: int, new_facts: int, total_facts: int) -> None:
         """Pass it on."""
         self._observer.iteration_finished(stratum, iteration, new_facts, total_facts)
-
-
-def _distinct(parts: Iterable[Columns], arity: int) -> CodeArray:
-    facts = StoredRelation(arity, np.int64)
-    for columns in parts:
-        facts.insert(as_rows(columns, len(columns[0]) if columns else 1))
-    return facts.live_rows()

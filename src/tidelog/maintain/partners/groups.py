@@ -374,11 +374,6 @@ class PartnerGroup:
                     parts.setdefault(table.name[1:], []).append(table.rows)
         return {name: np.concatenate(rows) for name, rows in parts.items()}
 
-    def plain_files(self, name: str) -> Sequence[str]:
-        """Return files that have exactly the facts of a relation, or none if epochs have left deltas."""
-        files = self.files.get(name, ())
-        return files if len(files) == self._pool.partners else ()
-
     # --- manifests ---------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, object]:
@@ -463,11 +458,6 @@ class AloneGroup(PartnerGroup):
 
     def _widen(self) -> None:
         """Do nothing: the local engine has codes as wide as it needs."""
-
-    def plain_files(self, name: str) -> Sequence[str]:
-        """Return files that have exactly the facts of a relation, or none if epochs have left deltas."""
-        files = self.files.get(name, ())
-        return files if len(files) == 1 else ()
 
 
 def _new_name(prefix: str) -> str:

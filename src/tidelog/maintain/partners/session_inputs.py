@@ -117,13 +117,11 @@ class SessionInput:
         base = [] if self.filed is None else list(self.filed.files)
         if base and not len(self._inserted) and not len(self._deleted):
             return base
-        changes = self._inserted.live_rows(), self._deleted.live_rows()
-        return [*base, write_inputs(self._folder, self._name, name, *changes)]
+        return [*base, write_inputs(self._folder, self._name, name, *self.changes())]
 
-    def plain_files(self) -> tuple[str, ...]:
-        """Return files of codes with exactly the facts of now, or none if there are none."""
-        is_changed = len(self._inserted) or len(self._deleted)
-        return () if self.filed is None or is_changed else self.filed.files
+    def changes(self) -> tuple[CodeArray, CodeArray]:
+        """Return the facts that were inserted and deleted since those in files, or all as inserted."""
+        return self._inserted.live_rows(), self._deleted.live_rows()
 
     def shortened(self, files: list[str]) -> list[str]:
         """Return files of the state; changes become one file if they are many."""
