@@ -133,6 +133,18 @@ def test_codes_that_are_not_dense_are_refused(code):
     assert direct_index(0, more, 3) is None
 
 
+def test_many_more_rows_than_codes_are_not_entered():
+    """Where rows must share keys, because there are fewer codes than that, none is entered to find out."""
+    rows = as_rows([(number % 10, number) for number in range(500)], 2, np.int32)
+    index = DirectIndex(0, 2)
+
+    index.add_rows(rows, len(rows))
+
+    assert index.rows_indexed == 0
+    assert not index.is_useful
+    assert direct_index(0, rows, len(rows)) is None
+
+
 def evaluated(rows, arity=2):
     """Return a relation as a session has it after an evaluation."""
     relation = StoredRelation(arity, np.int32, counting=True)

@@ -205,6 +205,61 @@ def test_relation_with_words_holds_the_same_rows(dtype, batches):
 
 
 @pytest.mark.usefixtures("_small_relations_use_words")
+@settings(max_examples=100 if IS_COMPILED else 20)
+@given(
+    arity=st.sampled_from([2, 3]),
+    expected=st.integers(0, 400),
+    largest=st.sampled_from([0, 5, 2**11, 2**20]),
+    batches=st.lists(row_lists(3, codes, max_size=70), max_size=6),
+)
+def test_a_relation_may_expect_other_rows_than_it_gets(arity, expected, largest, batches):
+    """What a relation expects is where its table begins, not what it can hold."""
+    relation = StoredRelation(arity, np.int32)
+    relation.needs_numbers = False
+    relation.expect(as_rows([(largest,) * arity], arity), expected)
+
+    for batch in batches:
+        relation.insert(as_rows([row[:arity] for row in batch], arity))
+
+    held = distinct([row[:arity] for batch in batches for row in batch])
+    assert as_tuples(relation.live_rows()) == held
+    assert relation.find(as_rows(held, arity)).tolist() == list(range(len(held)))
+
+
+def test_membership_of_expected_rows_does_not_grow():
+    """A table of words is made once for all rows that are expected, and bits where they take less."""
+    rows, dense = random_rows(20_000, 3, 1 << 20), random_rows(1 << 18, 2, 1 << 10)
+    relation, pairs = StoredRelation(3, np.int32), StoredRelation(2, np.int32)
+    relation.needs_numbers = pairs.needs_numbers = False
+    relation.expect(rows, len(rows))
+    pairs.expect(dense, len(dense))
+
+    relation.insert(rows[:100])
+    pairs.insert(dense[:100])
+    words, bits = relation._presence, pairs._presence
+    relation.insert(rows)
+    pairs.insert(dense)
+
+    assert isinstance(words, PackedWords)
+    assert isinstance(bits, PairBits)
+    assert (relation._presence, pairs._presence) == (words, bits)
+
+
+def test_nothing_is_expected_of_rows_that_words_do_not_take():
+    """Negative codes and relations without columns leave membership as it is."""
+    relation, flag = StoredRelation(2, np.int32), StoredRelation(0, np.int32)
+    relation.needs_numbers = flag.needs_numbers = False
+
+    relation.expect(as_rows([(-1, 2)], 2), 1 << 20)
+    flag.expect(as_rows([()], 0), 1)
+    relation.insert(as_rows([(number, -number) for number in range(100)], 2))
+
+    assert relation._presence is None
+    assert relation.count == 100
+    assert flag._expected == 0
+
+
+@pytest.mark.usefixtures("_small_relations_use_words")
 def test_a_column_that_outgrows_its_bits_gets_more():
     """Words are packed again with wider columns; only rows that fit no word end them."""
     relation = StoredRelation(3, np.int64)

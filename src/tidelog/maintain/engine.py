@@ -316,12 +316,18 @@ class LocalMaintainedEngine(LocalEngine):
         return fact_columns(self._state.relations[name].rows[numbers])
 
     def recompute(
-        self, stratum: Stratum, inputs: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta]
+        self, stratum: Stratum, inputs: Mapping[str, RowDelta], earlier: Mapping[str, RowDelta], left: float
     ) -> tuple[dict[str, RowDelta], int]:
-        """Evaluate a stratum from scratch; return what changed and the derivations it took."""
+        """Evaluate a stratum from scratch; return what changed and the derivations it took.
+
+        About the share `left` of its facts is expected to be left.
+        """
         number = self._program.strata.index(stratum)
 
         def run() -> StratumStatistics:
+            for name in stratum.relations:
+                before = self._recomputed.before[name]
+                self._state.relations[name].expect(before.rows[: before.count], int(left * len(before)))
             with self._run_context() as context:
                 return self._run_once(number, stratum, context, SilentObserver())
 

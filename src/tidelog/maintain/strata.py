@@ -183,8 +183,10 @@ class KeptStratum:
         self.forget()
         for name in self.stratum.relations:
             self.marks_of(name).undo()
+        work_before = self.learned.recompute_work
+        left = self._situation(own, earlier).expected / work_before if work_before else 1.0
         watch = Stopwatch()
-        changes, work = self.engine.recompute(self.stratum, own, earlier)
+        changes, work = self.engine.recompute(self.stratum, own, earlier, left)
         self.learned.learn_recompute(net_deleted(own, earlier), work, watch.seconds)
         return StratumOutcome(changes, decision, spent + work)
 

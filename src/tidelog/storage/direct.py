@@ -65,7 +65,9 @@ class DirectIndex:
         if first >= count or not self._fits:
             return
         smallest, largest = code_range(rows, self.column, first, count)
-        if smallest < 0 or largest >= _dense_codes(count):
+        # There are no more keys than codes, so that many more rows than codes need not be counted.
+        keys = max(int(largest) + 1, len(self.newest))
+        if smallest < 0 or largest >= _dense_codes(count) or count > max(_FEW_ROWS, _ROWS_PER_KEY * keys):
             self._fits = False
             return
         self._make_room(int(largest), count)

@@ -18,7 +18,7 @@ from tidelog.storage.membership import (
 )
 from tidelog.storage.packed import PackedWords, packed_words
 from tidelog.storage.pairs import PairBits, fitting_pairs
-from tidelog.storage.postings import number_groups
+from tidelog.storage.postings import code_range, number_groups
 from tidelog.storage.relation_indexes import RelationIndexes
 from tidelog.storage.relation_levels import RelationLevels
 from tidelog.storage.sharing import Share, Task, by_one_thread
@@ -74,6 +74,9 @@ class StoredRelation(RelationLevels, RelationIndexes):
         self._presence: PairBits | PackedWords | None = None
         self.needs_numbers = True
         self._may_use_pairs = True
+        # How many rows there will be, and the largest codes of their columns as a row, where that is known.
+        self._expected = 0
+        self._largest: CodeArray = self.held[:0]
         self.alive: Bools = NO_BYTES
         # Whether insertion counts derivations; rows are annotated all the same.
         self.counts_derivations = counting
@@ -155,6 +158,16 @@ class StoredRelation(RelationLevels, RelationIndexes):
         sample = np.concatenate([self.live_rows(first, min(first + size, self.count)) for first in starts])
         return sample if len(sample) else self.live_rows()
 
+    def expect(self, rows: CodeArray, count: int) -> None:
+        """Expect about `count` rows with codes like those of other rows.
+
+        Membership that knows no numbers has room for them at once, so that it need not grow.
+        """
+        ranges = [code_range(rows, column, 0, len(rows)) for column in range(self.arity)] if count else []
+        if ranges and all(smallest >= 0 for smallest, _ in ranges):
+            self._expected = count
+            self._largest = np.array([[largest for _, largest in ranges]], self.dtype)
+
     def reserve(self, extra: int, share: Share = by_one_thread) -> None:
         """Make room for `extra` more rows.
 
@@ -195,7 +208,8 @@ class StoredRelation(RelationLevels, RelationIndexes):
         if self.needs_numbers:
             self.require_numbers(share)
         elif not self.counts_derivations and not self.alive.size:
-            if self._use(self._pairs(needed, share) or self._packed(needed, share)):
+            expected = max(needed, self._expected)
+            if self._use(self._pairs(expected, share) or self._packed(expected, share)):
                 return
             if self._presence is not None:
                 self.require_numbers(share)
@@ -210,8 +224,11 @@ class StoredRelation(RelationLevels, RelationIndexes):
         """Return the rows as bits of pairs, if these take less memory than slots for `needed` rows."""
         if not self._may_use_pairs or self.arity != 2:
             return None
-        left, right = (0, 0) if self._packed_now is None else (self._packed_now.needed_widths).tolist()
-        return fitting_pairs(self._pieces, needed, (1 << left >> 1, 1 << right >> 1), share)
+        if self._packed_now is None:
+            left, right = [int(code) + 1 for row in self._largest for code in row] or (0, 0)
+        else:
+            left, right = (1 << width >> 1 for width in self._packed_now.needed_widths.tolist())
+        return fitting_pairs(self._pieces, needed, (left, right), share)
 
     @property
     def _packed_now(self) -> PackedWords | None:
@@ -220,6 +237,8 @@ class StoredRelation(RelationLevels, RelationIndexes):
     def _packed(self, needed: int, share: Share, outside: CodeArray | None = None) -> PackedWords | None:
         """Return the rows as packed words with room for `needed`, if they fit."""
         others = self.held[:0] if outside is None else outside
+        if self._packed_now is None:
+            others = np.concatenate([others, self._largest])
         return packed_words(needed, self._pieces, others, self._packed_now, share)
 
     def _use(self, presence: PairBits | PackedWords | None) -> bool:
