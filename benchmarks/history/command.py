@@ -26,7 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_history(options: argparse.Namespace) -> int:
     """Measure and print; return the exit status: 1 if a state differed from a new analysis."""
-    from benchmarks.history.replay import edit_statements, replay  # noqa: PLC0415 - it brings NumPy
+    from benchmarks.history.live import follow_edits  # noqa: PLC0415 - it brings NumPy
+    from benchmarks.history.replay import edit_statements, replay  # noqa: PLC0415 - likewise
     from benchmarks.trees.sources import read_files  # noqa: PLC0415 - likewise
 
     is_wrong = False
@@ -36,7 +37,9 @@ def run_history(options: argparse.Namespace) -> int:
             texts, commits = _history(options)
             reports.append(replay(program, texts, commits, options.every))
         if "edits" in options.parts:
-            reports.append(edit_statements(program, read_files(options.lines), options.edits))
+            texts = read_files(options.lines)
+            reports.append(edit_statements(program, texts, options.edits))
+            reports.append(follow_edits(program, texts, options.edits))
         for lines in reports:
             for line in lines:
                 print(line, flush=True)

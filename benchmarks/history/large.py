@@ -20,8 +20,6 @@ from benchmarks.history.edits import edit_statement
 if TYPE_CHECKING:
     from tidelog.trees import Forest
 
-_ROOT = Path(__file__).parents[2]
-_ANALYSES = _ROOT / "examples" / "analyses"
 _WARM = 10
 
 
@@ -50,6 +48,7 @@ def run_large(options: argparse.Namespace) -> int:
 
 
 def _make(options: argparse.Namespace) -> Iterator[str]:
+    from benchmarks.history.live import ANALYSES, functions_of  # noqa: PLC0415 - as above
     from benchmarks.trees.sources import read_files  # noqa: PLC0415 - it brings NumPy
     from tidelog.analysis import start_saved  # noqa: PLC0415 - as above
     from tidelog.trees import Forest  # noqa: PLC0415 - as above
@@ -60,18 +59,22 @@ def _make(options: argparse.Namespace) -> Iterator[str]:
     forest = Forest.of("python").update(dict(texts)).forest
     yield f"read {_lines(forest):,} lines in {len(forest.files):,} files, {len(forest):,} nodes: {watch}"
     watch = _Watch()
-    follow = start_saved(_ANALYSES / options.program, forest, options.folder, facts=_ANALYSES)
+    functions = functions_of(options.program)
+    follow = start_saved(
+        ANALYSES / options.program, forest, options.folder, facts=ANALYSES, functions=functions
+    )
     yield f"{options.program} analysed and saved: {watch}"
     follow.close()
-    _beside(options.folder).write_text(str(_lines(forest)))
+    _beside(options.folder).write_text(f"{_lines(forest)} {len(forest)}")
 
 
 def _beside(folder: Path) -> Path:
-    """Return the file with the number of lines: counting them again would make all trees."""
-    return folder.with_name(folder.name + ".lines")
+    """Return the file with the numbers of lines and nodes: counting them again would make all trees."""
+    return folder.with_name(folder.name + ".size")
 
 
 def _reopen(options: argparse.Namespace) -> Iterator[str]:
+    from benchmarks.history.live import functions_of  # noqa: PLC0415 - it brings NumPy
     from tidelog.analysis import reopen_follow  # noqa: PLC0415 - as above
 
     # Edits go to a copy, so that the analysis can be reopened again.
@@ -79,13 +82,13 @@ def _reopen(options: argparse.Namespace) -> Iterator[str]:
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(options.folder, copy)
     watch = _Watch()
-    follow = reopen_follow(copy)
+    follow = reopen_follow(copy, functions=functions_of(options.program))
     follow.db.leave_store()
     yield f"reopened: {watch}"
     gc.collect()
     gc.freeze()
-    lines = int(_beside(options.folder).read_text())
-    yield f"memory after reopening: {_memory(lines)}"
+    lines, nodes = map(int, _beside(options.folder).read_text().split())
+    yield f"memory after reopening: {_memory(lines, nodes)}"
     chance, paths = random.Random(3), sorted(follow.forest.files)  # noqa: S311 - not for secrets
     seconds: list[float] = []
     while len(seconds) < options.edits + _WARM:
@@ -100,7 +103,7 @@ def _reopen(options: argparse.Namespace) -> Iterator[str]:
         f"{options.edits} edits, CPU ms: median {1000 * counted[len(counted) // 2]:.1f},"
         f" 99 % {1000 * counted[len(counted) * 99 // 100]:.1f}; the first {_WARM} together {first:.1f} s"
     )
-    yield f"memory after edits: {_memory(lines)}"
+    yield f"memory after edits: {_memory(lines, nodes)}"
     follow.close()
     shutil.rmtree(copy, ignore_errors=True)
 
@@ -121,7 +124,7 @@ def _cpu_seconds() -> float:
     return times.user + times.system + times.children_user + times.children_system
 
 
-def _memory(lines: int) -> str:
+def _memory(lines: int, nodes: int) -> str:
     """Return the resident memory in words, and how much of it the process has written or allocated.
 
     The rest are pages of files, such as the image of the analysis, which the system can drop at any time.
@@ -135,7 +138,8 @@ def _memory(lines: int) -> str:
     except OSError:
         return spoken
     own = next(int(line.split()[1]) for line in rollup.splitlines() if line.startswith("Anonymous:"))
-    return f"{spoken}; without pages of files {own / lines:.2f} KiB a line, {own >> 10:,} MiB"
+    per_node = f"{1024 * own / nodes:,.0f} bytes a node"
+    return f"{spoken}; without pages of files {own / lines:.2f} KiB a line, {per_node}, {own >> 10:,} MiB"
 
 
 def _lines(forest: "Forest") -> int:

@@ -5,18 +5,16 @@ import random
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import pyarrow as pa
 
 from benchmarks.history.edits import Changes, Texts, edit_statement
+from benchmarks.history.live import ANALYSES, WARM, functions_of
 from tidelog.analysis.open_tree import open_tree
-from tidelog.engine.function_files import load_functions
 from tidelog.session.pending import script_changes
 from tidelog.session.session import Session
 from tidelog.trees import Forest
 
-ANALYSES = Path(__file__).parents[2] / "examples" / "analyses"
 # How often to say how far it came.
 _PROGRESS = 50
 
@@ -139,14 +137,12 @@ def edit_statements(program: str, texts: Texts, count: int) -> Iterator[str]:
     """Yield what to tell of single-statement edits of a large code base."""
     run = Replay(program, dict(texts))
     chance, paths = random.Random(3), sorted(run.forest.files)  # noqa: S311 - not for secrets
-    # The first changes build indexes, and are not counted.
-    warm = 10
-    while len(run.costs) < count + warm:
+    while len(run.costs) < count + WARM:
         path = chance.choice(paths)
         text = edit_statement(run.texts[path], chance)
         if text is not None:
             run.step({path: text})
-    run.costs = run.costs[warm:]
+    run.costs = run.costs[WARM:]
     scratch = run.check()
     if not scratch.is_equal:
         yield "WRONG: the state differs from a new analysis"
@@ -190,8 +186,7 @@ def _at(values: list[float], share: float) -> float:
 
 
 def _analyse(program: str, forest: Forest) -> Session:
-    functors = (ANALYSES / program).with_suffix(".py")
-    functions = load_functions([functors]) if functors.exists() else None
+    functions = functions_of(program)
     return open_tree(ANALYSES / program, forest, facts=ANALYSES, functions=functions, jobs=1)
 
 
