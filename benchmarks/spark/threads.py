@@ -84,7 +84,7 @@ def epochs_cpu(
 
     Each epoch deletes facts or inserts them again; the first two, which plan and build indexes, are left out.
     """
-    program = split_rules(project_negations(subject.program))
+    program = split_rules(project_negations(subject.program)[0])
     draw = np.random.default_rng(1)
     changes = []
     for _ in range(epochs + 1):

@@ -119,7 +119,7 @@ def _extra(draw: Draw[Any], below: list[Tangled], bound: list[str], aggregates: 
     match draw(st.sampled_from(["negation"] * 4 + ["comparison", "binding", "record", "aggregate"])):
         case "negation":
             relation = draw(st.sampled_from(below))
-            wild = ["_"] if draw(st.integers(0, 5)) == 5 else []
+            wild = ["_"] * draw(st.sampled_from([0, 0, 0, 0, 1, 3 * len(bound)]))
             known = [*bound * 3, *map(str, range(SIZE)), *wild]
             return (
                 f"!{relation.name}({', '.join(draw(st.sampled_from(known)) for _ in range(relation.arity))})"

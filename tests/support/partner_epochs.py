@@ -37,7 +37,7 @@ def divided(text, reason_against=lambda *_: None):
         )
         strata.append(replace(stratum, rules=rules))
     named, aggregates = name_aggregates(replace(program, strata=tuple(strata)))
-    return split_rules(project_negations(named)), aggregates
+    return split_rules(project_negations(named)[0]), aggregates
 
 
 def rows(facts, arity):

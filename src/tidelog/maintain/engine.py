@@ -62,6 +62,7 @@ from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import Int64s
+from tidelog.storage.projected import Projection
 from tidelog.storage.relation_image import read_relation, write_relation
 from tidelog.values.codec import Codec
 from tidelog.values.image import Add, ArrayOf
@@ -105,7 +106,8 @@ class LocalMaintainedEngine(LocalEngine):
         super()._adopt_program(program)
         self._user_program = program
         named, self._aggregates = name_aggregates(self._program)
-        self._program, self._arc_plans = name_arcs(project_negations(named))
+        projected, self._projections = project_negations(named)
+        self._program, self._arc_plans = name_arcs(projected)
 
     def _start_maintenance(self, learned: Sequence[Learned]) -> None:
         """Follow changes from here on; `learned` is what each stratum has cost so far."""
@@ -149,7 +151,11 @@ class LocalMaintainedEngine(LocalEngine):
     def _run_once(
         self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
-        """Run one stratum; that of an aggregate fills its groups."""
+        """Run one stratum; that of an aggregate fills its groups, and a projection has no facts to find."""
+        if stratum.relations[0] in self._projections:
+            return StratumStatistics(
+                stratum.relations, is_recursive=False, iterations=0, facts=0, derivations=0, seconds=0.0
+            )
         if stratum.relations[0] in self.groups.aggregates:
             return self.groups.evaluate(stratum, context.statistics)
         if self.timelines.takes(stratum):
@@ -293,6 +299,7 @@ class LocalMaintainedEngine(LocalEngine):
         Deletions pay for it: live rows are moved once a quarter of all rows has been deleted.
         """
         try:
+            self._maintainer.forget_rows(self._state.forget_projections())
             self.inputs.give_rows_back(self.derivations.sharing)
             moved = self._state.compact(self.derivations.sharing)
         except MemoryError:
@@ -348,6 +355,21 @@ class LocalMaintainedEngine(LocalEngine):
         graph = super()._run_paths(stratum, context)
         self.paths.keep(stratum, graph)
         return graph
+
+    def complete_projections(self) -> None:
+        """Have a fact of each projection for every key, for those who look at facts one by one."""
+        for name in self._projections:
+            self._state.projected(name).complete()
+            self._state.show_all(name)
+
+    def forget_projections(self) -> None:
+        """Forget facts of projections that were completed."""
+        self._maintainer.forget_rows(self._state.forget_projections(are_complete=True))
+
+    @property
+    def projections(self) -> Mapping[str, Projection]:
+        """Return the relations that are the keys of an index of another one."""
+        return self._projections
 
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowDelta] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
@@ -434,11 +456,17 @@ class LocalMaintainedEngine(LocalEngine):
         """Switch to a program and keep the stored relations that both programs declare alike."""
         old_program, old_state = self._program, self._state
         self._adopt_program(program)
-        self._state = LocalState(self._program, annotated=True, dtype=old_state.dtype)
-        for name, relation in self._program.relations.items():
-            if name in old_program.relations and old_program.relations[name].columns == relation.columns:
-                self._state.relations[name] = old_state.relations[name]
-                self._state.show_all(name)
+        self._state = LocalState(
+            self._program, annotated=True, dtype=old_state.dtype, projections=self._projections
+        )
+        known = old_program.relations
+        self._state.take_over(
+            {
+                name: old_state.relations[name]
+                for name, relation in self._program.relations.items()
+                if name in known and known[name].columns == relation.columns
+            }
+        )
         self._expressions = Expressions(self._program, self._codec, self._functions, self._number_functors())
         self.groups = GroupKeeper(self._aggregates, self._state, self._expressions, self.groups)
         self._functional = FunctionalRelations(self._state, self._expressions)

@@ -31,7 +31,7 @@ from tidelog.maintain.prices import Float64s, Stopwatch, work_budgets
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.small.epoch import SmallEpochs, SmallOutcome
-from tidelog.maintain.strata import KeptStratum, PlainStratum, keep_strata
+from tidelog.maintain.strata import KeptStratum, PlainStratum, ProjectionStratum, keep_strata
 from tidelog.maintain.strategies.counting import IterationCounts
 from tidelog.maintain.trace import WORTH_A_TRACE
 from tidelog.program.nodes import Program
@@ -55,7 +55,8 @@ class Maintainer:
 
     def __post_init__(self) -> None:
         self._strata = keep_strata(self.program, self.engine, self.marks_of, self.learned)
-        self._is_plain = np.array([isinstance(kept, PlainStratum) for kept in self._strata], np.bool_)
+        plain = PlainStratum, ProjectionStratum
+        self._is_plain = np.array([isinstance(kept, plain) for kept in self._strata], np.bool_)
         self._has_rules = np.array([bool(kept.rules) for kept in self._strata], np.bool_)
         self._handlers: dict[tuple[Strategy, bool], Int64s] = {}
         self._untouched: dict[Strategy, list[StratumReport]] = {}

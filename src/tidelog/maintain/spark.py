@@ -212,7 +212,7 @@ class SparkMaintainedEngine(IncomingFacts):
     def _spec(self, run: PlacedStrata, part: Program, reads: Collection[str]) -> GroupSpec:
         """Return strata as partners keep them."""
         named, aggregates = name_aggregates(part)
-        closed, pairs = close_equivalences(project_negations(named))
+        closed, pairs = close_equivalences(project_negations(named)[0])
         cut = cut_for(split_rules(closed), run.large, aggregates.keys())
         made, inputs = keep_inputs_apart(cut.program)
         apart = {**inputs, **pairs}

@@ -1,6 +1,7 @@
 """The kinds of strata, each of which knows how it is advanced to a new epoch.
 
     plain      derivation by derivation, with levels and counts; see `maintain.sweeps`
+    projection the keys of another relation, by an index of it; see `storage.projected`
     groups     the relation of an aggregate: the groups that changed facts belong to
     monotone   rules that read their own stratum through lattices or aggregates, iteration by iteration
     graph      best paths, kept as a graph
@@ -21,13 +22,14 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import MaintenanceSettings, Strategy
 from tidelog.engine.local.lattice_values import NotALattice
-from tidelog.maintain.decide import Decision, Situation, decide, give_up, recompute
+from tidelog.maintain.decide import Decision, Situation, decide, describe_update, give_up, recompute
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import Heads, OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
 from tidelog.maintain.monotone import MonotoneUpdate
 from tidelog.maintain.prices import Stopwatch
+from tidelog.maintain.projections import follow_projection
 from tidelog.maintain.row_delta import RowDelta, changed_rows, net_deleted
 from tidelog.maintain.rule_change import NO_RULE_CHANGE
 from tidelog.maintain.strategies.backward_forward import BackwardForwardHeads
@@ -315,6 +317,25 @@ class PlainStratum(KeptStratum):
         return _HEADS.get(strategy, Heads)(*parts)
 
 
+class ProjectionStratum(KeptStratum):
+    """A projection: the keys whose last fact was deleted, or whose first one was inserted."""
+
+    def decide(self, own: Changes, earlier: Changes, settings: MaintenanceSettings) -> Decision:  # noqa: ARG002 - none
+        """Return that changes are followed, whatever the strategy: there is nothing to evaluate."""
+        return describe_update(changed_rows(own, earlier), Strategy.UPDATE, is_growing=False)
+
+    def advance(self, own: Changes, earlier: Changes, decision: Decision) -> StratumOutcome:  # noqa: ARG002 - none
+        """Advance the stratum to the new epoch, also where its rules are new."""
+        name = self.stratum.relations[0]
+        change = earlier.get(self.engine.projections[name].base)
+        changes = (
+            {} if change is None else follow_projection(name, self.engine.state, self.marks_of(name), change)
+        )
+        return StratumOutcome(
+            changes, self.decide(own, earlier, MaintenanceSettings()), changed_rows(earlier)
+        )
+
+
 class GroupStratum(KeptStratum):
     """The relation of an aggregate, followed group by group."""
 
@@ -421,7 +442,9 @@ def keep_strata(
         obstacle = reason_to_recompute(stratum, program)
         common = (stratum, program, engine, marks_of, learned[number], obstacle)
         forms = None if obstacle is None else own_forms(stratum, program)
-        if stratum.relations[0] in engine.groups.aggregates:
+        if stratum.relations[0] in engine.projections:
+            kept.append(ProjectionStratum(*common))
+        elif stratum.relations[0] in engine.groups.aggregates:
             kept.append(GroupStratum(*common))
         elif obstacle is None:
             kept.append(PlainStratum(*common))

@@ -174,7 +174,7 @@ class LocalDerivations:
         """Return the operators of a chain."""
         operators = self._plans.get(start)
         if operators is None:
-            for name in _read_by(start[0]):
+            for name in self._read_by(start[0]):
                 self._sizes.setdefault(name, len(self._state.relations[name]))
             planned = derivation_chain(*start, self._state.program, self._statistics)
             self._indexes.decide(all_operators(planned))
@@ -183,7 +183,7 @@ class LocalDerivations:
 
     def _refresh(self, rule: FlatRule) -> None:
         """Let what a rule reads cover the rows appended since the last run; new versions get new chains."""
-        for name in _read_by(rule):
+        for name in self._read_by(rule):
             relation = self._state.relations[name]
             now, before = (relation.version, relation.count), self._seen.get(name)
             if now == before:
@@ -207,13 +207,14 @@ class LocalDerivations:
             self._shared = set()
         else:
             self._chains = {
-                start: chains for start, chains in self._chains.items() if name not in _read_by(start[0])
+                start: chains for start, chains in self._chains.items() if name not in self._read_by(start[0])
             }
 
-
-def _read_by(rule: FlatRule) -> set[str]:
-    """Return the relations whose facts the derivations of a rule consist of."""
-    return {rule.relation, *(literal.relation for literal in rule.literals)}
+    def _read_by(self, rule: FlatRule) -> set[str]:
+        """Return the relations whose facts or indexes the derivations of a rule consist of."""
+        names = {rule.relation, *(literal.relation for literal in rule.literals)}
+        projections = self._state.projections
+        return names.union(projections[name].base for name in names if name in projections)
 
 
 class _Beginnings(NamedTuple):

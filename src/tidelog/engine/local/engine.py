@@ -41,6 +41,7 @@ from tidelog.values.codec import Codec
 if TYPE_CHECKING:
     from tidelog.engine.local.paths import PathStratum
     from tidelog.engine.profile.recorder import ProfileRecorder
+    from tidelog.storage.projected import Projection
 
 
 class LocalEngine:
@@ -64,7 +65,7 @@ class LocalEngine:
         self._codec = codec
         self.numbering = Numbering() if numbering is None else numbering
         self._adopt_program(program)
-        self._state = LocalState(self._program, annotated=annotated)
+        self._state = LocalState(self._program, annotated=annotated, projections=self._projections)
         self._expressions = Expressions(self._program, codec, functions, self._number_functors())
         self._functional = FunctionalRelations(self._state, self._expressions)
         # If set, it takes what evaluation does, stratum by stratum.
@@ -74,6 +75,8 @@ class LocalEngine:
         """Take a program in the form that is run: derivations that are counted are facts."""
         counted = number_derivations(program)
         self._program, self._counted = counted.program, counted.rules
+        # Relations that are no more than an index of another one.
+        self._projections: Mapping[str, Projection] = {}
 
     def _number_functors(self) -> dict[str, NumberFunctor]:
         """Return the functions that return the numbers of derivations, by functor."""

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from functools import partial
 
 import numpy as np
+import numpy.typing as npt
 
 from tidelog.engine.local.expressions import Expressions
 from tidelog.engine.local.state import LocalState
@@ -21,6 +22,7 @@ from tidelog.storage.join import (
 )
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
+from tidelog.storage.projected import PRESENT, ProjectedRelation
 
 # Continues a join from its progress into a buffer; returns how many rows it wrote.
 _Join = Callable[[Int64s, CodeArray], int]
@@ -193,6 +195,8 @@ class CheckStep(SelectingStep):
         relation = self._relation = state.relations[check.relation]
         if len(check.key) == relation.arity:
             relation.complete_membership()
+        if isinstance(relation, ProjectedRelation):
+            relation.prepare()
         self._check = check
         self._key = self.numbers(check.operands)
         self._visible = state.visible[check.relation]
@@ -206,6 +210,9 @@ class CheckStep(SelectingStep):
 
     def _present(self, batch: CodeArray, lowest: int, highest: int) -> Bools:
         relation, key = self._relation, self._check.key
+        if isinstance(relation, ProjectedRelation):
+            found = relation.look_up(batch, self._constants, self._key)
+            return np.asarray(found != -1, np.uint8)
         if lowest == highest:
             return np.zeros(batch.shape[0], np.uint8)
         if len(key) == relation.arity:
@@ -227,16 +234,27 @@ class CheckStep(SelectingStep):
 
 
 class FindStep(SelectingStep):
-    """Binds the number of a fact's row, -1 where a negated fact is absent."""
+    """Binds the number of a fact's row, -1 where a negated fact is absent.
+
+    Bindings that have a negated fact in both epochs are dropped if it has no row.
+    """
 
     def __init__(self, find: Find, layout: Layout, state: LocalState, expressions: Expressions) -> None:
         super().__init__(find, layout, state, expressions, (find.row,))
         self._relation = state.relations[find.relation]
         self._relation.require_numbers()
+        if isinstance(self._relation, ProjectedRelation):
+            self._relation.prepare()
         self._key = self.numbers(find.operands)
         self._is_negated = find.is_negated
 
     def run(self, batch: CodeArray) -> None:
         """Push the bindings with the row number in a further column."""
-        found = self._relation.row_numbers(batch, self._constants, self._key)
-        self.extend(batch, None if self._is_negated else found >= 0, [found.astype(self._state.dtype)])
+        keep: npt.NDArray[np.bool_] | None
+        if isinstance(self._relation, ProjectedRelation):
+            found = self._relation.look_up(batch, self._constants, self._key)
+            keep = found != PRESENT
+        else:
+            found = self._relation.row_numbers(batch, self._constants, self._key)
+            keep = None if self._is_negated else found >= 0
+        self.extend(batch, keep, [found.astype(self._state.dtype)])

@@ -13,6 +13,7 @@ from tidelog.plan.operators import View
 from tidelog.program.nodes import Constant, Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int32s
+from tidelog.storage.projected import ProjectedRelation, Projection
 from tidelog.storage.sharing import Sharing, alone
 from tidelog.values.codec import Codec
 
@@ -58,6 +59,8 @@ class LocalState:
     counting: bool = False
     dtype: npt.DTypeLike = np.int32
     changes: int = 0
+    # Relations that are no more than an index of another one.
+    projections: Mapping[str, Projection] = field(default_factory=dict)
     relations: dict[str, StoredRelation] = field(init=False)
     visible: dict[str, Visible] = field(init=False)
     # Called whenever bindings were counted; it may raise.
@@ -66,14 +69,29 @@ class LocalState:
 
     def __post_init__(self) -> None:
         self.annotated = self.annotated or self.counting
-        self.relations = {name: self.empty_relation(name) for name in self.program.relations}
+        self.relations = {}
+        # A projection comes after the relation that it is one of.
+        for name in sorted(self.program.relations, key=self.projections.__contains__):
+            self.relations[name] = self.empty_relation(name)
         self.visible = {name: Visible() for name in self.relations}
 
     def empty_relation(self, name: str) -> StoredRelation:
         """Return a relation without facts, of the state's width and annotations."""
+        relation: StoredRelation
+        if (projection := self.projections.get(name)) is not None:
+            base = self.relations[projection.base]
+            return ProjectedRelation(projection, base, self.dtype, counting=self.annotated)
         relation = StoredRelation(self.program.relations[name].arity, self.dtype, counting=self.annotated)
         relation.counts_derivations = self.counting
         return relation
+
+    def take_over(self, relations: Mapping[str, StoredRelation]) -> None:
+        """Go on with relations of another state; projections begin anew."""
+        self.relations.update(relations)
+        for name in self.projections:
+            self.relations[name] = self.empty_relation(name)
+        for name in relations:
+            self.show_all(name)
 
     @property
     def bindings(self) -> int:
@@ -190,6 +208,22 @@ class LocalState:
             content.insert(rows, first_new=content.NEVER)
         self.relations[name].take(content)
         self.show_all(name)
+
+    def projected(self, name: str) -> ProjectedRelation:
+        """Return a relation that is a projection."""
+        relation = self.relations[name]
+        assert isinstance(relation, ProjectedRelation)
+        return relation
+
+    def forget_projections(self, *, are_complete: bool = False) -> list[str]:
+        """Forget keys of projections where there are many, or that are complete; return which."""
+        found = []
+        for name in self.projections:
+            relation = self.projected(name)
+            if relation.is_complete if are_complete else relation.has_many_rows:
+                self.replace(name)
+                found.append(name)
+        return found
 
     def size(self) -> int:
         """Return the number of facts of all relations."""

@@ -29,6 +29,8 @@ class Ground:
 
     def __init__(self, engine: LocalMaintainedEngine) -> None:
         self.engine = engine
+        # Facts are looked at one by one here, also those that negated atoms ask for.
+        engine.complete_projections()
         self.tables = StratumTables(engine)
         self._places: dict[tuple[int, int], tuple[Int64s, Int64s]] = {}
         self.program: Program = engine.program

@@ -57,8 +57,11 @@ def trial_engine_at(epochs: Explained, diff: EpochDiff) -> Iterator[TrialEngine]
         yield make_trial_engine(epochs, diff, later)
         return
     there = as_changes(later.inputs_deleted, later.inputs_inserted)
-    with in_epoch(engine, there) if there else nullcontext():
-        yield TrialEngine(engine)
+    try:
+        with in_epoch(engine, there) if there else nullcontext():
+            yield TrialEngine(engine)
+    finally:
+        engine.forget_projections()
 
 
 def as_changes(inserted: Rows, deleted: Rows) -> dict[str, RelationChange]:

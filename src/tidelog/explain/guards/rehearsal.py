@@ -67,7 +67,10 @@ def rehearse_facts(
     engine = epochs.handle.port.derivations
     with in_epoch(epochs.handle.engine, changes):
         trial = make_trial_engine(epochs, diff) if engine is None else TrialEngine(engine)
-        return tuple(_judge(epochs, diff, trial, guard, facts) for guard, facts in found)
+        try:
+            return tuple(_judge(epochs, diff, trial, guard, facts) for guard, facts in found)
+        finally:
+            trial.engine.forget_projections()
 
 
 def rehearse_rules(

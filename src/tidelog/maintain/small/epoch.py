@@ -80,7 +80,8 @@ class SmallEpochs:
         self._derivations = engine.derivations
         names = [name for stratum in self._strata for name in stratum.relations]
         sizes = [len(stratum.relations) for stratum in self._strata]
-        self._tables = StrataTables(names, self._relations, sizes, [kept.read for kept in strata])
+        reads = [kept.read for kept in strata]
+        self._tables = StrataTables(names, self._relations, sizes, reads, engine.projections)
         self._sync = Sync(self._tables, marks_of)
         self._tables.strata["row_limit"] = _QUEUE_ROWS
         self._is_used = np.zeros(len(strata), np.bool_)

@@ -18,7 +18,7 @@ KEPT = 32
 
 
 @inlined
-def _touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
+def touch(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
     """Remember the count of a row that is touched for the first time; return a status."""
     relation, counters = tables.relations[number], tables.counters
     if relation.marks[row] & TOUCHED != 0:
@@ -46,7 +46,7 @@ def change_level(relation: RelationRecord, row: Integer, level: Integer) -> None
 @inlined
 def lose_derivation(tables: Tables, epoch: Epoch, number: Integer, row: Integer) -> int:
     """Take a derivation from a row; one that has none left, or was not counted, waits at its level."""
-    status = _touch(tables, epoch, number, row)
+    status = touch(tables, epoch, number, row)
     if status != DONE:
         return status
     relation = tables.relations[number]
@@ -64,7 +64,7 @@ def lose_derivation(tables: Tables, epoch: Epoch, number: Integer, row: Integer)
 @inlined
 def offer_level(tables: Tables, epoch: Epoch, number: Integer, row: Integer, level: Integer) -> int:
     """Offer a level to a row as `storage.annotations.relax` does."""
-    status = _touch(tables, epoch, number, row)
+    status = touch(tables, epoch, number, row)
     if status != DONE:
         return status
     relation = tables.relations[number]
@@ -105,7 +105,13 @@ def settle_row(epoch: Epoch, relation: RelationRecord, row: Integer, level: Inte
     change_level(relation, row, level)
     relation.counts[row] = epoch.offers[relation.counts[row]].count
     relation.marks[row] -= OFFERED
+    show_row(relation, row)
+    return status
+
+
+@inlined
+def show_row(relation: RelationRecord, row: Integer) -> None:
+    """Let joins see a row."""
     if relation.alive[row] == 0:
         relation.alive[row] = 1
         relation.hidden_count -= 1
-    return status

@@ -22,6 +22,7 @@ from tidelog.engine.local.by_row.layout import (
 )
 from tidelog.maintain.small.heads import KEPT
 from tidelog.maintain.small.kernel import update_stratum
+from tidelog.maintain.small.projection import update_projection
 from tidelog.storage.judge_row import ABSENT_LEVEL, Literal
 from tidelog.storage.kernel import CodeArray, Int64s, Integer, inlined, kernel
 
@@ -208,7 +209,10 @@ def update_strata(arrays: Int64s, like: CodeArray, stratum_count: int) -> int:
                 return status
             begin = counters.touched_count
             _prepare(tables, stratum)
-            status = update_stratum(tables, epoch, stratum, like)
+            if stratum.projected != 0:
+                status = update_projection(tables, epoch, stratum)
+            else:
+                status = update_stratum(tables, epoch, stratum, like)
             stratum.work = counters.work
             stratum.level = counters.highest
             if status != DONE:

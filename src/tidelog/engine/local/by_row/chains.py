@@ -147,10 +147,7 @@ class _Chain:
             case IndexJoin():
                 self.join(operator)
             case Find():
-                registers = [self.register(operand) for operand in operator.operands]
-                number = self.all.tables.numbers[operator.relation]
-                row = self.fresh(operator.row)
-                self.emit(layout.FIND, number, row, int(operator.is_negated), len(registers), *registers)
+                self.find(operator)
             case Filter():
                 self.filter(operator.constraint)
             case Compute():
@@ -195,6 +192,19 @@ class _Chain:
         self.emit(layout.EXPAND if is_expanded else layout.JOIN, tables.number_index(*index), number)
         self.emit(len(keys), len(binds) // 2, len(join.filters), len(bounds))
         self.emit(*keys, *binds, *filters, *(word for bound in bounds for word in bound))
+
+    def find(self, find: Find) -> None:
+        registers = [self.register(operand) for operand in find.operands]
+        tables = self.all.tables
+        number, row = tables.numbers[find.relation], self.fresh(find.row)
+        projection = tables.projections.get(find.relation)
+        if projection is None:
+            self.emit(layout.FIND, number, row, int(find.is_negated), len(registers), *registers)
+            return
+        assert find.is_negated, "only negated atoms are projected"
+        self.all.keys.add((projection.base, projection.kept))
+        index = tables.number_index(projection.base, projection.kept)
+        self.emit(layout.LACK, number, row, index, tables.numbers[projection.base], *registers)
 
     def bounds(
         self, comparison: Comparison, ordered: set[str], known: AbstractSet[Operand]

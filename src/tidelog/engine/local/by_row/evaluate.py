@@ -47,8 +47,12 @@ class RowIterations:
         flat = [flatten_rule(rule, state.program) for rule in stratum.rules]
         rules = [rule for rule in flat if any(x.relation in self._own for x in rule.literals)]
         names = list(dict.fromkeys([*self._own, *(x.relation for rule in rules for x in rule.literals)]))
+        read = {state.projections[name].base for name in names if name in state.projections}
+        names = list(dict.fromkeys([*names, *read]))
         others = set(names) - set(self._own)
-        self._tables = tables = StrataTables(names, state.relations, [len(self._own)], [others])
+        self._tables = tables = StrataTables(
+            names, state.relations, [len(self._own)], [others], state.projections
+        )
         derivations = LocalDerivations(state, expressions)
         StratumLayout(tables, 0, self._own, rules, derivations, for_evaluation=True).enter()
         widest = int(tables.relations["arity"].max())

@@ -11,6 +11,7 @@ from tidelog.engine.local.by_row.joins import (
     passes,
     posting_size,
 )
+from tidelog.engine.local.by_row.key_facts import read_key
 from tidelog.engine.local.by_row.layout import (
     COMPARE,
     END,
@@ -19,10 +20,12 @@ from tidelog.engine.local.by_row.layout import (
     FIND_WIDTH,
     JOIN,
     JOIN_WIDTH,
+    LACK,
+    LACK_WIDTH,
     Chain,
     Tables,
 )
-from tidelog.engine.local.by_row.lookup import find_posting, find_visible, gather
+from tidelog.engine.local.by_row.lookup import find_posting, find_row, find_visible, gather
 from tidelog.storage.kernel import Integer, inlined
 from tidelog.storage.structs import elements_at
 
@@ -66,6 +69,27 @@ def begin_chain(tables: Tables, chain: Chain, row: Integer) -> None:
 
 
 @inlined
+def _lack(tables: Tables, at: Integer) -> Integer:
+    """Follow a LACK: there is nothing for a binding whose key has a fact in both epochs and needs no row."""
+    code, values = tables.code, tables.values
+    relation = tables.relations[code[at + 1]]
+    count = relation.arity
+    gather(tables, at + LACK_WIDTH, count)
+    found = find_row(tables, relation)
+    is_known = False
+    if found >= 0:
+        is_visible = relation.alive.address == 0 or relation.alive[found] != 0
+        is_known = is_visible or relation.before[found] != 0
+        found = found if is_visible else np.int64(-1)
+    if not is_known:
+        of_key = read_key(tables, code[at + 3], code[at + 4], at + LACK_WIDTH)
+        if of_key.is_there:
+            return _BACKTRACK
+    values[code[at + 2]] = found
+    return at + LACK_WIDTH + count
+
+
+@inlined
 def _step(tables: Tables, at: Integer) -> Integer:
     """Follow an instruction; return the next one, or that there is none for this binding."""
     code, values = tables.code, tables.values
@@ -88,6 +112,8 @@ def _step(tables: Tables, at: Integer) -> Integer:
             if not is_within(tables, relation.levels, relation.marks, found):
                 return _BACKTRACK
         return at + FIND_WIDTH + count if found >= 0 or code[at + 3] != 0 else _BACKTRACK
+    if op == LACK:
+        return _lack(tables, at)
     if op == COMPARE:
         return at + 4 if passes(tables, at + 1, 1) else _BACKTRACK
     functor, right = code[at + 1], values[code[at + 4]]

@@ -42,7 +42,7 @@ def _bound(tables: Tables, index: IndexRecord, cursor: Cursor, kind: Integer, va
 
 
 @inlined
-def _group_field(index: IndexRecord, group: Integer, field: Integer) -> Integer:
+def group_field(index: IndexRecord, group: Integer, field: Integer) -> Integer:
     """Return where the posting of a group begins, or how long it is."""
     place = group * NUMBERED + field
     return index.groups[place] if index.wide_groups.address == 0 else index.wide_groups[place]
@@ -53,9 +53,9 @@ def posting_size(tables: Tables, index: IndexRecord, group: Integer) -> Integer:
     """Return how many facts a group has; about how many, if it is one of a level."""
     if index.below >= 0:
         below = tables.indexes[index.below]
-        return _group_field(index, group, LENGTH) * (below.rows_indexed // max(below.group_count, 1))
+        return group_field(index, group, LENGTH) * (below.rows_indexed // max(below.group_count, 1))
     if index.newest.address == 0:
-        return _group_field(index, group, LENGTH)
+        return group_field(index, group, LENGTH)
     size = np.int64(0)
     row = group
     while row >= 0:
@@ -115,8 +115,8 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
         return
     cursor.arena = index.arena
     cursor.width = index.rest_width + 1
-    cursor.entry = _group_field(index, group, START)
-    cursor.tail_end = cursor.entry + _group_field(index, group, LENGTH)
+    cursor.entry = group_field(index, group, START)
+    cursor.tail_end = cursor.entry + group_field(index, group, LENGTH)
     cursor.tail = cursor.tail_end
     if bounds < cursor.next:
         cursor.tail = cursor.entry + index.sorted_lengths[group]

@@ -110,7 +110,7 @@ class StratumRecord:
     """A stratum: ranges of other tables, what the kernel may do to it, and what it did in this epoch.
 
     Reads are relations of earlier strata, forwards the literals over them with the chains from there. The
-    rate is the work per row so far.
+    rate is the work per row so far. A projection is followed by the index `projected`, less one.
     """
 
     handler: Word
@@ -129,6 +129,7 @@ class StratumRecord:
     work: Word
     level: Word
     is_growing: Word
+    projected: Word
 
 
 @struct
@@ -348,6 +349,8 @@ FORCED = 2
 #            column of the entry and a register each; comparison, left and right each; kind and value each
 #   EXPAND   as JOIN, but the only key is the number of a group that a join through a level has found
 #   FIND     relation, register for the row number, is negated, how many columns, then these
+#   LACK     as FIND of a projection: relation, register for the row number, index and relation that it is a
+#            projection of, then as many columns as the relation has
 #   COMPARE  comparison, left, right
 #   COMPUTE  functor, register, left, right
 #   END      how many outputs, then these
@@ -357,8 +360,10 @@ COMPARE = 2
 COMPUTE = 3
 END = 4
 EXPAND = 5
+LACK = 6
 JOIN_WIDTH = 7
 FIND_WIDTH = 5
+LACK_WIDTH = 5
 
 # What COMPUTE can do. Numbers and unsigned are the same bits; what is only for unsigned or floats says so.
 ADD = 0

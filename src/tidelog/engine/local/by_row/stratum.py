@@ -85,8 +85,10 @@ class StratumLayout:
         tables.variants = extended(tables.variants, self._variants)
         tables.code = extended(tables.code, self._instructions.code)
         tables.constants = np.array(self._instructions.constants, np.int64)
+        self._enter_projection()
         names = {*self.own, *(literal.relation for rule in self.rules for literal in rule.literals)}
-        tables.keep(self.number, LaidOut(self.own, names, self._instructions.keys))
+        read = names | tables.bases_of(names)
+        tables.keep(self.number, LaidOut(self.own, read, self._instructions.keys))
         return {(number, place): first_chain + at for at, (number, place, _) in enumerate(todo) if place >= 0}
 
     def _plan(self, number: int, literal: RuleLiteral | None) -> Sequence[tuple[Operator, ...]]:
@@ -143,6 +145,14 @@ class StratumLayout:
         stratum = tables.strata[self.number]
         stratum["first_forward"], stratum["forward_count"] = len(tables.forwards), len(forwards)
         tables.forwards = extended(tables.forwards, forwards)
+
+    def _enter_projection(self) -> None:
+        """Say by which index a stratum is followed that is the keys of one."""
+        tables = self.tables
+        if (projection := tables.projections.get(self.own[0])) is not None:
+            index = projection.base, projection.kept
+            self._instructions.keys.add(index)
+            tables.strata[self.number]["projected"] = 1 + tables.number_index(*index)
 
     def _enter_rules(self) -> None:
         tables = self.tables

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -11,9 +11,11 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.local.by_row import layout
 from tidelog.storage import StoredRelation
 from tidelog.storage.judge_row import Literal
+from tidelog.storage.projected import Projection
 from tidelog.storage.relation_indexes import IndexName
 from tidelog.storage.structs import Structs, words_of
 
+NO_PROJECTIONS: Final[Mapping[str, Projection]] = {}
 AnyArray = npt.NDArray[np.generic]
 
 
@@ -22,7 +24,8 @@ class StrataTables:
 
     The strata have so many relations each (`sizes`), in the order of `names`, and read others.
     `keys` are the indexes by relation and name. Strata that are laid out are used or not; `own` are the
-    relations of those in use, `read` these and all others that they read, `used` the indexes.
+    relations of those in use, `read` these and all others that they read, `used` the indexes. Facts of
+    `projections` are looked up in indexes of other relations, which are named, too.
     """
 
     def __init__(
@@ -31,7 +34,9 @@ class StrataTables:
         relations: Mapping[str, StoredRelation],
         sizes: Sequence[int],
         reads: Sequence[AbstractSet[str]],
+        projections: Mapping[str, Projection] = NO_PROJECTIONS,
     ) -> None:
+        self.projections = projections
         self.names = list(names)
         self.numbers = {name: number for number, name in enumerate(self.names)}
         self.keys: dict[tuple[str, IndexName], int] = {}
@@ -88,6 +93,10 @@ class StrataTables:
         """Record what a stratum that was laid out needs, and use it."""
         self.laid_out[stratum] = laid_out
         self.use(stratum)
+
+    def bases_of(self, names: Iterable[str]) -> set[str]:
+        """Return the relations that relations are projections of."""
+        return {self.projections[name].base for name in names if name in self.projections}
 
     def is_laid_out(self, stratum: int) -> bool:
         """Say whether a stratum is in the tables."""
