@@ -30,7 +30,8 @@ def _with_row(relation: RelationRecord, row: Integer, known: KeyFacts) -> KeyFac
 def read_key(tables: Tables, number: Integer, base: Integer, place: Integer) -> KeyFacts:
     """Return whether a relation has facts for the key whose operands are at a place of the code.
 
-    Rows that are not facts, neither of the old epoch nor of the new one, have no level.
+    Rows that are not facts, neither of the old epoch nor of the new one, have no level. The newest rows come
+    first: where old facts make room for new ones, the dead rows are at the beginning of a posting.
     """
     index, relation = tables.indexes[number], tables.relations[base]
     found = KeyFacts(False, False)
@@ -44,8 +45,10 @@ def read_key(tables: Tables, number: Integer, base: Integer, place: Integer) -> 
             row = index.earlier[row] - 1
         return found
     width = index.rest_width + 1
-    first = group_field(index, group, START)
-    for entry in range(first, first + group_field(index, group, LENGTH)):
+    length = group_field(index, group, LENGTH)
+    last = group_field(index, group, START) + length - 1
+    for position in range(length):
+        entry = last - position
         row = elements_at(index.arena, tables.codes)[entry * width + index.rest_width]
         found = _with_row(relation, row, found)
         if found.was_there and found.is_there:
