@@ -181,7 +181,7 @@ def _write_changes(
     leaving = chosen.sample(list(members), 5)
     deleted = [{"op": "-", "who": person, "group": group} for person, group in leaving]
     inserted = [{"op": "+", "who": f"n{number}-{n}", "group": f"g{n}"} for n in range(5)]
-    lines = [json.dumps({**change, "at": at}) for at, change in enumerate([*deleted, *inserted])]
+    lines = [json.dumps({**change, "at": at}) for at, change in enumerate([*deleted, *inserted], 10 * number)]
     (folder / "changes" / "members" / f"{number}.json").write_text("\n".join(lines) + "\n", "utf-8")
 
 

@@ -148,8 +148,9 @@ def _print_epoch(row: "EpochRow") -> None:
     rows = sum(source.rows for source in row.sources)
     bad = sum(sum(source.quarantined.values()) for source in row.sources)
     changes = ", ".join(f"{each.relation} +{each.inserted} -{each.deleted}" for each in row.outputs)
-    quarantined = f", {bad} quarantined" if bad else ""
-    sys.stdout.write(f"epoch {row.epoch}: {row.cause}, {counted(rows, 'row')}{quarantined}; {changes}\n")
+    late = sum(source.late for source in row.sources)
+    aside = (f", {bad} quarantined" if bad else "") + (f", {late} late" if late else "")
+    sys.stdout.write(f"epoch {row.epoch}: {row.cause}, {counted(rows, 'row')}{aside}; {changes}\n")
     sys.stdout.flush()
 
 
@@ -160,7 +161,8 @@ def _summary(report: "Report", pipeline: "Pipeline") -> str:
         if report.skipped
         else ""
     )
+    late = f", {report.late_count} late" if report.late_count else ""
     return (
         f"{counted(report.epoch_count, 'epoch')}, {counted(report.rows, 'row')},"
-        f" {report.quarantined_count} quarantined{again}; report in {place}/reports\n"
+        f" {report.quarantined_count} quarantined{late}{again}; report in {place}/reports\n"
     )

@@ -50,6 +50,24 @@ def keep_loads(folder: JobFolder, epoch: int, checked: Sequence[CheckedRows], st
     return after
 
 
+def keep_orders(spark: "SparkSession", epoch: int, checked: Sequence[Rows], states: States) -> States:
+    """Return how far sources were read after an epoch, with the last orders of their facts.
+
+    When this returns what is new of them is on the disk.
+    """
+    after = dict(states)
+    for each in checked:
+        orders = each.orders
+        if orders is not None and each.most_news:
+            orders = orders.keep(each.news(), each.most_news, epoch, spark)
+        if orders is not None:
+            after[each.source.id] = orders.noted(after[each.source.id])
+        elif each.source.changes is Changes.OP:
+            # What was known of orders no longer is when rows count without one.
+            after[each.source.id] = replace(after[each.source.id], order=None, order_type=None, orders=())
+    return after
+
+
 def find_changes(checked: Sequence[Rows]) -> dict[str, FrameChange]:
     """Return what sources of changes ask for, by relation."""
     pieces: dict[str, list[FrameChange]] = {}

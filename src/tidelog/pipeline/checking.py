@@ -1,6 +1,6 @@
 """Rows of a source, told apart into changes of facts and bad rows."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -15,22 +15,31 @@ from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.bookmarks import Bookmark, bookmark_text
 from tidelog.pipeline.facts import HOLDS
 from tidelog.pipeline.job import Changes, JobSource
+from tidelog.pipeline.order_files import HASH
+from tidelog.pipeline.order_types import order_type, order_value
 from tidelog.pipeline.sources import FILE, MALFORMED
 from tidelog.pipeline.spark_types import Reason, accepts, check_value
+from tidelog.values import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+    from tidelog.pipeline.orders import LastOrders
+
     # A reason, null where nothing is wrong, and the words for it.
     _Check = tuple[Column, Column]
 
-# The mark of a change that a later one of the same fact makes void.
-_SUPERSEDED: Final = "superseded"
+# The marks of changes that are neither facts nor bad: one that a later one of the same fact in the same epoch
+# makes void, and one that is not newer than what earlier epochs know of its fact.
+SUPERSEDED: Final = "superseded"
+LATE: Final = "late"
 REASON: Final = "_tidelog_reason"
 DETAIL: Final = "_tidelog_detail"
 ROW: Final = "_tidelog_row"
 OP: Final = "_tidelog_op"
 ORDER: Final = "_tidelog_order"
+KNOWN_ORDER: Final = "_tidelog_known_order"
+KNOWN_OP: Final = "_tidelog_known_op"
 _BOOKMARK: Final = "_tidelog_bookmark"
 BAD_SCHEMA: Final = "reason string, detail string, row string, file string"
 
@@ -41,7 +50,8 @@ class CheckedRows:
 
     `good` is the number of rows that are facts or changes of facts, `bad` counts the others by the
     code of what is wrong with them, and `bad_digest` tells those from others. `bookmark` is the greatest
-    value of the bookmark column.
+    value of the bookmark column. `late` counts the rows that are not newer than what `orders` know of their
+    facts.
     """
 
     source: JobSource
@@ -52,6 +62,8 @@ class CheckedRows:
     bookmark: Bookmark | None = None
     bad_digest: str | None = None
     bad_files: tuple["BadFile", ...] = ()
+    late: int = 0
+    orders: "LastOrders | None" = None
 
     def facts(self, *, is_insert: bool = True) -> "DataFrame":
         """Return the facts to insert or to delete, perhaps more than once."""
@@ -61,9 +73,23 @@ class CheckedRows:
             return kept.select(F.lit(True).alias(HOLDS))
         return kept.select(*(F.col(fact_column(i)).alias(name) for i, name in enumerate(self.columns)))
 
+    @property
+    def most_news(self) -> int:
+        """Return a number that `news` does not exceed."""
+        return self.good + self.bad.get(Reason.CONFLICT.value, 0)
+
+    def news(self) -> "DataFrame":
+        """Return the facts whose last order these rows move on, with their orders and what they were."""
+        is_newer = F.col(KNOWN_ORDER).isNull() | (F.col(ORDER) > F.col(KNOWN_ORDER))
+        is_news = F.col(REASON).isNull() | ((F.col(REASON) == Reason.CONFLICT.value) & is_newer)
+        facts = [fact_column(place) for place in range(len(self.columns))]
+        op = F.when(F.min(OP) == F.max(OP), F.min(OP)).otherwise(F.lit(0))
+        newest = self.frame.where(is_news).groupBy(HASH, *facts)
+        return newest.agg(F.max(ORDER).alias(ORDER), op.alias(OP))
+
     def bad_rows(self) -> "DataFrame":
         """Return the rows of the quarantine: the code and words of what is wrong, the row, its file."""
-        return self.frame.where(F.col(REASON) != _SUPERSEDED).select(
+        return self.frame.where(~F.col(REASON).isin(SUPERSEDED, LATE)).select(
             F.col(REASON).alias("reason"),
             F.col(DETAIL).alias("detail"),
             F.col(ROW).alias("row"),
@@ -101,25 +127,41 @@ class BadFile:
         return (Reason.UNREADABLE_FILE.value, self.diagnostic.message, "", self.path)
 
 
-def check_rows(rows: "DataFrame", source: JobSource, bound: CheckedJob) -> CheckedRows:
+def check_rows(
+    rows: "DataFrame", source: JobSource, bound: CheckedJob, orders: "LastOrders | None" = None
+) -> CheckedRows:
     """Return the rows of a source with what is wrong with each.
 
-    Raises `TidelogError` if a column's type can hold no value of the relation's type.
+    Raises `TidelogError` if a column's type can hold no value of the relation's type, or its orders do not
+    compare with those that are known.
     """
-    return check_marked(mark_rows(rows, source, bound), source, bound)
+    marked = mark_rows(rows, source, bound)
+    return check_marked(marked, source, bound, orders=None if orders is None else orders.fit(rows.schema))
 
 
 def check_marked(
-    marked: "DataFrame", source: JobSource, bound: CheckedJob, bad_files: Sequence[BadFile] = ()
+    marked: "DataFrame",
+    source: JobSource,
+    bound: CheckedJob,
+    bad_files: Sequence[BadFile] = (),
+    orders: "LastOrders | None" = None,
 ) -> CheckedRows:
-    """Return marked rows with one op for each fact, counted."""
-    frame = _settle(marked, source, bound).persist()
+    """Return marked rows with one op for each fact, counted; `orders` are those that epochs before left."""
+    known = None
+    if orders is not None:
+        marked = marked.withColumn(ORDER, F.col(ORDER).cast(orders.spark_type))
+        if not orders.are_few:
+            marked = marked.persist()
+        known = orders.beside(marked)
+    frame = _settle(marked, source, bound, known).persist()
     counts = {row[0]: row[1] for row in frame.groupBy(REASON).agg(F.count("*")).collect()}
-    good = counts.pop(None, 0)
-    # Such changes are neither facts nor bad.
-    counts.pop(_SUPERSEDED, None)
+    if orders is not None and not orders.are_few:
+        marked.unpersist()
+    good, late = counts.pop(None, 0), counts.pop(LATE, 0)
+    counts.pop(SUPERSEDED, None)
     names = tuple(column.name for column in bound.relation(source.relation).columns)
-    checked = CheckedRows(source, frame, names, good, counts, _last_bookmark(frame, source))
+    bookmark = _last_bookmark(frame, source)
+    checked = CheckedRows(source, frame, names, good, counts, bookmark, late=late, orders=orders)
     if counts:
         checked = replace(checked, bad_digest=_digest(checked.bad_rows()))
     if not bad_files:
@@ -147,7 +189,7 @@ def check_types(schema: StructType, source: JobSource, bound: CheckedJob) -> Non
     """Raise `TidelogError` if a column's type can hold no value of the relation's type."""
     if source.format.is_text:
         return
-    mistakes = []
+    mistakes = [*_check_order_type(schema, source)]
     relation = bound.relation(source.relation)
     for column, kind in zip(relation.columns, bound.kinds(source.relation), strict=True):
         name = source.column_of(column.name)
@@ -164,6 +206,19 @@ def check_types(schema: StructType, source: JobSource, bound: CheckedJob) -> Non
             )
     if mistakes:
         raise TidelogError(mistakes)
+
+
+def _check_order_type(schema: StructType, source: JobSource) -> Iterator[Diagnostic]:
+    if source.changes is not Changes.OP or source.order is None:
+        return
+    found = schema[source.order].dataType
+    if order_type(found, source) is None:
+        yield Diagnostic(
+            code="source-type",
+            message=f"the order `{source.order}` of the source `{source.id}` is a {found.simpleString()}",
+            span=source.at("order"),
+            hint="name a column of numbers, dates, times, texts or binary values",
+        )
 
 
 def _wanted(kind: str) -> str:
@@ -199,9 +254,8 @@ def marking(schema: StructType, source: JobSource, bound: CheckedJob) -> "list[C
     if source.changes is Changes.OP:
         checks.append(_check_op(source, op))
         if source.order is not None:
-            order = F.col(_quoted(source.order))
-            if source.format.is_text:
-                order = order.try_cast("decimal(38,9)")
+            found = schema[source.order].dataType
+            order = order_value(F.col(_quoted(source.order)), found, source)
             words = F.lit(f"column `{source.order}` orders the changes, and it is null or no number")
             checks.append((F.when(order.isNull(), F.lit(Reason.NULL.value)), words))
     mistake = _first_mistake(checks)
@@ -213,8 +267,9 @@ def marking(schema: StructType, source: JobSource, bound: CheckedJob) -> "list[C
         (F.col(FILE) if FILE in schema.names else nothing).alias(FILE),
         op.alias(OP),
         order.alias(ORDER),
+        *([] if source.order is None else [_hash(values, bound.kinds(source.relation)).alias(HASH)]),
         (nothing if source.bookmark is None else F.col(_quoted(source.bookmark))).alias(_BOOKMARK),
-        *values,
+        *(value.alias(fact_column(place)) for place, value in enumerate(values)),
     ]
 
 
@@ -224,7 +279,7 @@ def _check_columns(
     """Return what is wrong with each column of the relation, and its value."""
     checks: list[_Check] = []
     values: list[Column] = []
-    for place, column in enumerate(bound.relation(source.relation).columns):
+    for column in bound.relation(source.relation).columns:
         name = source.column_of(column.name)
         checked = check_value(
             F.col(_quoted(name)),
@@ -235,8 +290,19 @@ def _check_columns(
             found=schema[name].dataType,
         )
         checks.append((checked.reason, checked.detail))
-        values.append(checked.value.alias(fact_column(place)))
+        values.append(checked.value)
     return checks, values
+
+
+def _hash(values: "Sequence[Column]", kinds: Sequence[Kind]) -> "Column":
+    """Return a number that equal facts have in common, whatever zero or NaN they have."""
+    alike = [
+        F.when(F.isnan(value), F.lit(float("nan"))).otherwise(value + F.lit(0.0))
+        if kind is Kind.FLOAT
+        else value
+        for value, kind in zip(values, kinds, strict=True)
+    ]
+    return F.xxhash64(*alike) if alike else F.lit(0).cast("bigint")
 
 
 def _first_mistake(checks: "Sequence[_Check]") -> "Column":
@@ -276,27 +342,48 @@ def _check_op(source: JobSource, op: "Column") -> tuple["Column", "Column"]:
     return F.when(op.isNull(), F.lit(Reason.UNKNOWN_OP.value)), words
 
 
-def _settle(marked: "DataFrame", source: JobSource, bound: CheckedJob) -> "DataFrame":
-    """Return the rows with one op for each fact: the last by order, else no two may differ."""
+def _settle(
+    marked: "DataFrame", source: JobSource, bound: CheckedJob, known: "DataFrame | None"
+) -> "DataFrame":
+    """Return the rows with one op for each fact: the last by order, else no two may differ.
+
+    Rows that are not newer than the `known` order of their fact are late.
+    """
     if source.changes is not Changes.OP:
         return marked
-    columns = [F.col(fact_column(i)) for i in range(bound.relation(source.relation).arity)]
+    names = [fact_column(place) for place in range(bound.relation(source.relation).arity)]
+    marked = _with_known(marked, known, names)
     is_good = F.col(REASON).isNull()
-    facts = Window.partitionBy(is_good, *columns)
-    is_late = F.col(ORDER) == F.max(ORDER).over(facts)
-    late_op = F.when(is_late, F.col(OP))
-    differs = F.min(late_op).over(facts) != F.max(late_op).over(facts)
+    facts = Window.partitionBy(is_good, *names)
+    is_same = F.coalesce(F.col(ORDER) == F.col(KNOWN_ORDER), F.lit(False))
+    is_late = F.coalesce(F.col(ORDER) < F.col(KNOWN_ORDER), F.lit(False)) | (
+        is_same & (F.col(OP) == F.col(KNOWN_OP))
+    )
+    is_last = F.col(ORDER) == F.max(ORDER).over(facts)
+    last_op = F.when(is_last, F.col(OP))
+    differs = (F.min(last_op).over(facts) != F.max(last_op).over(facts)) | is_same
     reason = (
         F.when(~is_good, F.col(REASON))
-        .when(~is_late, F.lit(_SUPERSEDED))
+        .when(is_late, F.lit(LATE))
+        .when(~is_last, F.lit(SUPERSEDED))
         .when(differs, F.lit(Reason.CONFLICT.value))
     )
-    detail = F.when(differs & is_late & is_good, F.lit(conflict_words(source))).otherwise(F.col(DETAIL))
-    return marked.select(
-        reason.alias(REASON),
-        detail.alias(DETAIL),
-        *(F.col(name) for name in marked.columns if name not in (REASON, DETAIL)),
-    )
+    settled = marked.withColumn(REASON, reason)
+    is_conflict = F.col(REASON) == Reason.CONFLICT.value
+    words = F.when(is_conflict, F.lit(conflict_words(source))).otherwise(F.col(DETAIL))
+    return settled.withColumn(DETAIL, words)
+
+
+def _with_known(marked: "DataFrame", known: "DataFrame | None", names: Sequence[str]) -> "DataFrame":
+    """Return the rows with the last order of each one's fact, and what it was; nulls for none."""
+    if known is None:
+        nothing = F.lit(None)
+        order = marked.schema[ORDER].dataType
+        return marked.withColumns({KNOWN_ORDER: nothing.cast(order), KNOWN_OP: nothing.cast("int")})
+    columns = [F.col(name).alias(f"{name}_known") for name in names]
+    other = known.select(*columns, F.col(ORDER).alias(KNOWN_ORDER), F.col(OP).alias(KNOWN_OP))
+    same = [F.col(name) == F.col(f"{name}_known") for name in names] or [F.lit(True)]
+    return marked.join(other, same, "left").drop(*(f"{name}_known" for name in names))
 
 
 def conflict_words(source: JobSource) -> str:

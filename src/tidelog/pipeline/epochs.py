@@ -2,6 +2,7 @@
 
 An epoch goes through these points; the state of the engine is never more than one epoch ahead:
 
+    order      the last orders of facts are in files that no manifest names yet
     begin      `pending.json` tells how far sources will have been read
     derive     the engine's state is at the new epoch, on the disk
     write      feed and facts of outputs are in files that no manifest names yet
@@ -32,6 +33,7 @@ from tidelog.pipeline.changes import (
     compare_loads,
     find_changes,
     keep_loads,
+    keep_orders,
     merge_changes,
 )
 from tidelog.pipeline.checking import CheckedRows, check_rows
@@ -42,6 +44,8 @@ from tidelog.pipeline.few_rows import Rows
 from tidelog.pipeline.file_batches import FileBatches, NewFile
 from tidelog.pipeline.folder import JobFolder, JobManifest, SourceState
 from tidelog.pipeline.job import BadRows, JobSource
+from tidelog.pipeline.order_files import OrderFiles
+from tidelog.pipeline.orders import LastOrders, last_orders
 from tidelog.pipeline.publish import Publisher
 from tidelog.pipeline.report import EpochRow, RelationRows, Report, SourceRows
 from tidelog.pipeline.sources import read_batch
@@ -100,6 +104,7 @@ class JobEpochs:
         self._writer = Writer(bound, folder, deriver)
         self._publisher = Publisher(spark, bound, folder)
         self._files: dict[str, FileBatches] = {}
+        self._order_files = OrderFiles()
         self._mirror = mirror
 
     @property
@@ -140,8 +145,9 @@ class JobEpochs:
         try:
             with current.stage("read"):
                 for source in sources:
-                    rows = read_batch(self._spark, self._bound, source, _bookmark(before[source.id]))
-                    checked.append(check_rows(rows, source, self._bound))
+                    state = before[source.id]
+                    rows = read_batch(self._spark, self._bound, source, _bookmark(state))
+                    checked.append(check_rows(rows, source, self._bound, self._orders(source, state)))
             self._judge(current, checked)
             with current.stage("compare"):
                 after = keep_loads(self._folder, current.epoch, checked, before)
@@ -149,8 +155,10 @@ class JobEpochs:
                 changes = loaded
                 check_deletions(self._spark, self._folder, self._bound, before, loaded)
                 changes = merge_changes(loaded, find_changes(checked))
-            if not changes and self._is_complete() and not _has_new_bad_rows(checked, before):
+            if not (changes or _has_new_rows(checked, before)) and self._is_complete():
                 return False
+            with current.stage("order"):
+                after = keep_orders(self._spark, current.epoch, checked, after)
             self._make(current, changes, checked, after)
         finally:
             for each in checked:
@@ -173,30 +181,37 @@ class JobEpochs:
             return False
         current = self._begin(self._next, f"stream {source.id}", batch)
         with current.stage("read"):
-            checked = self._check(source, rows, is_first=state.batch is None)
+            checked = self._check(source, rows, state)
         try:
             self._judge(current, [checked])
             states[source.id] = replace(state, stream=stream, batch=batch)
-            self._make(current, find_changes([checked]), [checked], states)
+            with current.stage("order"):
+                after = keep_orders(self._spark, current.epoch, [checked], states)
+            self._make(current, find_changes([checked]), [checked], after)
         finally:
             checked.release()
         return True
 
-    def _check(self, source: JobSource, rows: "DataFrame", *, is_first: bool) -> Rows:
+    def _check(self, source: JobSource, rows: "DataFrame", state: SourceState) -> Rows:
         """Return the checked rows of a micro-batch, which has rows of a topic, or names of files."""
+        orders = self._orders(source, state)
         if not source.format.is_files:
-            return check_rows(rows, source, self._bound)
+            return check_rows(rows, source, self._bound, orders)
         if source.id not in self._files:
             self._files[source.id] = FileBatches(self._spark, self._bound, source)
         # Spark lists a file twice if another one has a name that looks like a pattern.
         lengths = {row["path"]: row["length"] for row in rows.collect()}
         files = [NewFile(path, length) for path, length in lengths.items()]
-        return self._files[source.id].read(files, is_first=is_first)
+        return self._files[source.id].read(files, orders, is_first=state.batch is None)
+
+    def _orders(self, source: JobSource, state: SourceState) -> LastOrders | None:
+        return last_orders(self._folder, self._bound, source, state, self._order_files)
 
     def _judge(self, current: _EpochInProgress, checked: Sequence[Rows]) -> None:
         """Take note of the rows; raise if there are bad ones and the job says that there must not be."""
         current.sources = tuple(
-            SourceRows(each.source.id, each.source.relation, each.good, each.bad) for each in checked
+            SourceRows(each.source.id, each.source.relation, each.good, each.bad, each.late)
+            for each in checked
         )
         bad = [each for each in checked if each.bad]
         if bad and self._bound.job.bad_rows is BadRows.FAIL:
@@ -300,9 +315,11 @@ def _bookmark(state: SourceState) -> Bookmark | None:
     return None if state.bookmark is None else Bookmark(state.bookmark, state.bookmark_type)
 
 
-def _has_new_bad_rows(checked: Sequence[Rows], before: States) -> bool:
-    """Say whether there are bad rows that the last load of the same source did not have."""
-    return any(each.bad and each.bad_digest != before[each.source.id].bad_digest for each in checked)
+def _has_new_rows(checked: Sequence[Rows], before: States) -> bool:
+    """Say whether there are late rows, or bad ones that the last load of the same source did not have."""
+    return any(
+        each.late or (each.bad and each.bad_digest != before[each.source.id].bad_digest) for each in checked
+    )
 
 
 def program_id(bound: CheckedJob) -> str:

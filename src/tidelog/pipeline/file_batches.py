@@ -21,6 +21,8 @@ from tidelog.pipeline.sources import SourceFiles
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from tidelog.pipeline.orders import LastOrders
+
 # Files of no more bytes than this are brought to the driver in one job of Spark.
 FEW_BYTES: Final = 1 << 20
 # Mistakes of a job or a file, as opposed to those of machines.
@@ -45,13 +47,17 @@ class FileBatches:
         self._source = source
         self._files = SourceFiles(spark, bound, source)
         self._markings: dict[str, list[Column]] = {}
+        self._orders: LastOrders | None = None
 
-    def read(self, files: Sequence[NewFile], *, is_first: bool = False) -> Rows:
-        """Return the checked rows of files.
+    def read(
+        self, files: Sequence[NewFile], orders: "LastOrders | None" = None, *, is_first: bool = False
+    ) -> Rows:
+        """Return the checked rows of files; `orders` are those that epochs before left.
 
         Raises `TidelogError` if no file of the first micro-batch can be read: then the job is wrong rather
         than every file.
         """
+        self._orders = orders
         paths = [file.path for file in files]
         with quiet_queries():
             is_few = sum(file.length for file in files) <= FEW_BYTES
@@ -62,18 +68,19 @@ class FileBatches:
 
     def _few(self, paths: Sequence[str]) -> Rows:
         tables, bad = self._divide(paths, lambda some: self._marked(some).toArrow())
-        return settle_few(tables, self._source, self._bound, bad)
+        return settle_few(tables, self._source, self._bound, bad, self._orders)
 
     def _many(self, paths: Sequence[str]) -> Rows:
         try:
-            return check_marked(self._marked(paths), self._source, self._bound)
+            marked = self._marked(paths)
+            return check_marked(marked, self._source, self._bound, orders=self._orders)
         except file_errors() as failure:
             _raise_if_of_machines(failure, self._source)
         groups, bad = self._divide(paths, self._try)
         if not groups:
-            return settle_few([], self._source, self._bound, bad)
+            return settle_few([], self._source, self._bound, bad, self._orders)
         marked = reduce(lambda one, other: one.union(other), (self._marked(group) for group in groups))
-        return check_marked(marked, self._source, self._bound, bad)
+        return check_marked(marked, self._source, self._bound, bad, self._orders)
 
     def _try(self, paths: Sequence[str]) -> Sequence[str]:
         """Read files and drop what they hold; return their paths if that works."""
@@ -87,6 +94,8 @@ class FileBatches:
         if name not in self._markings:
             # Many calls into Java, which are the same for all files of a schema.
             self._markings[name] = marking(schema, self._source, self._bound)
+        if self._orders is not None:
+            self._orders = self._orders.fit(schema)
         return rows.select(*self._markings[name])
 
     def _divide(

@@ -5,6 +5,7 @@ pending.json                     the epoch that is being made
 relations/NAME/epoch-3/          all facts of an output
 feed/NAME/epoch-3/               what the epoch changed in an output
 loads/SOURCE/epoch-3/            all facts of a snapshot source, to find the next difference
+orders/SOURCE/epoch-3/           the last order of each fact that changed since the epoch of an older batch
 quarantine/source=NAME/epoch=3/  rows that are not facts
 engine/                          the engine's own state
 checkpoints/SOURCE/              how far Structured Streaming has read
@@ -16,7 +17,7 @@ import shutil
 from collections.abc import Mapping
 from dataclasses import asdict, field
 from pathlib import Path
-from typing import Final, Self
+from typing import Any, Final, Self
 
 from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
@@ -41,13 +42,23 @@ class OutputState:
 
 
 @dataclass(frozen=True, slots=True)
+class OrderBatch:
+    """The last orders of some facts of a source: the epoch that wrote them, and the type of the orders."""
+
+    epoch: int
+    rows: int
+    type: str
+
+
+@dataclass(frozen=True, slots=True)
 class SourceState:
     """How far a source was read.
 
     `load` is the epoch of a snapshot source's last load, `bad` counts its bad rows by reason and
     `bad_digest` tells them from others; `stream`
     and `batch` are the id of the streaming query and of its last micro-batch; `bookmark` is the last
-    value of an increasing column, of which `bookmark_type` is the type.
+    value of an increasing column, of which `bookmark_type` is the type. `orders` are the batches, old
+    to new, with the last value of the column `order` for each fact, compared as `order_type`.
     """
 
     load: int | None = None
@@ -57,6 +68,9 @@ class SourceState:
     bookmark: str | None = None
     bookmark_type: str | None = None
     bad_digest: str | None = None
+    order: str | None = None
+    order_type: str | None = None
+    orders: tuple[OrderBatch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +97,7 @@ class JobManifest:
             content = json.loads(text)
             if content.pop("format") != FORMAT:
                 raise TidelogError([_other_format(path)])
-            content["sources"] = {name: SourceState(**each) for name, each in content["sources"].items()}
+            content["sources"] = {name: _source_state(each) for name, each in content["sources"].items()}
             content["outputs"] = {
                 name: OutputState(**{**each, "columns": tuple((n, k) for n, k in each["columns"])})
                 for name, each in content["outputs"].items()
@@ -124,6 +138,10 @@ class JobFolder:
     def load(self, source: str, epoch: int) -> Path:
         """Return where the facts of a snapshot source are."""
         return self.path / "loads" / source / f"epoch-{epoch}"
+
+    def orders(self, source: str, epoch: int) -> Path:
+        """Return where the orders are that an epoch wrote."""
+        return self.path / "orders" / source / f"epoch-{epoch}"
 
     def quarantine(self, source: str, epoch: int) -> Path:
         """Return the folder with the rows of a source that are not facts."""
@@ -200,6 +218,12 @@ class JobFolder:
 
     def _manifest(self, epoch: int) -> Path:
         return self.path / "manifests" / f"{epoch:08d}.json"
+
+
+def _source_state(content: Mapping[str, Any]) -> SourceState:
+    """Return the state of a source from JSON; states of earlier versions know no orders."""
+    orders = tuple(OrderBatch(**each) for each in content.get("orders", ()))
+    return SourceState(**{**content, "orders": orders})
 
 
 def _damaged(path: Path) -> Diagnostic:

@@ -78,10 +78,10 @@ class JobSource:
     `path` belongs to formats of files and `table` to `TABLE`; `options` go to Spark's reader.
     `columns` maps columns of the relation to columns of the source; a column that is not in it has
     the same name in both. `op`, `inserts` and `deletes` belong to `Changes.OP`; `order` is a column
-    whose greatest value counts where one epoch changes a fact twice. `bookmark` is an increasing
-    column by which new rows of a JDBC or catalog table are found. `fields` are the columns of CSV
-    files without a header. `max_deleted_share` is how large a part of its relation a snapshot may
-    delete.
+    whose greatest value counts where a fact is changed more than once, in one epoch or in several.
+    `bookmark` is an increasing column by which new rows of a JDBC or catalog table are found. `fields`
+    are the columns of CSV files without a header. `max_deleted_share` is how large a part of its
+    relation a snapshot may delete.
     """
 
     relation: str

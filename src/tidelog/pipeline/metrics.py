@@ -14,6 +14,7 @@ _HELP: Final = {
     "tidelog_epoch": ("gauge", "The last committed epoch."),
     "tidelog_rows_total": ("counter", "Rows of a source that were facts or changes of facts."),
     "tidelog_quarantined_total": ("counter", "Rows and files of a source in the quarantine, by reason."),
+    "tidelog_late_total": ("counter", "Rows of a source behind a newer change of the same fact."),
     "tidelog_skipped_total": ("counter", "Micro-batches that were delivered again and left out."),
     "tidelog_output_facts": ("gauge", "Facts of an output."),
     "tidelog_output_changes_total": ("counter", "Facts of an output that were inserted or deleted."),
@@ -71,6 +72,8 @@ def _metrics(report: "Report") -> Iterator[RunMetric]:
     for source, by_reason in report.quarantined.items():
         for reason, count in by_reason.items():
             yield RunMetric("tidelog_quarantined_total", count, {"source": source, "reason": reason})
+    for source, rows in report.late.items():
+        yield RunMetric("tidelog_late_total", rows, {"source": source})
     yield RunMetric("tidelog_skipped_total", report.skipped, {})
     for output in report.epochs[-1].outputs if report.epochs else ():
         yield RunMetric("tidelog_output_facts", output.rows or 0, {"relation": output.relation})

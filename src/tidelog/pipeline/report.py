@@ -18,12 +18,13 @@ _SHOWN: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class SourceRows:
-    """What a source gave to an epoch: rows that are facts, and bad ones by reason."""
+    """What a source gave to an epoch: rows that are facts, bad ones by reason, and those that came late."""
 
     source: str
     relation: str
     rows: int
     quarantined: Mapping[str, int]
+    late: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +60,8 @@ class Report:
     """A run of a job, as far as it got; `skipped` counts micro-batches that were delivered again.
 
     `changed` has for every output how many facts were inserted and deleted; `last_epoch_seconds` is when the
-    last epoch was published, in seconds since 1970.
+    last epoch was published, in seconds since 1970. `late` has for every source how many rows had no effect
+    because earlier epochs know a newer change of the same fact.
     """
 
     job: str
@@ -77,6 +79,7 @@ class Report:
     rows_by_source: dict[str, int] = field(default_factory=dict)
     changed: dict[str, tuple[int, int]] = field(default_factory=dict)
     last_epoch_seconds: float | None = None
+    late: dict[str, int] = field(default_factory=dict)
 
     def add(self, row: EpochRow) -> None:
         """Add an epoch to the totals and the details."""
@@ -85,6 +88,7 @@ class Report:
         for source in row.sources:
             self.rows += source.rows
             self.rows_by_source[source.source] = self.rows_by_source.get(source.source, 0) + source.rows
+            self.late[source.source] = self.late.get(source.source, 0) + source.late
             by_reason = self.quarantined.setdefault(source.source, {})
             for reason, count in source.quarantined.items():
                 by_reason[reason] = by_reason.get(reason, 0) + count
@@ -101,6 +105,11 @@ class Report:
     def quarantined_count(self) -> int:
         """Return the number of bad rows."""
         return sum(sum(by_reason.values()) for by_reason in self.quarantined.values())
+
+    @property
+    def late_count(self) -> int:
+        """Return the number of late rows."""
+        return sum(self.late.values())
 
     def to_json(self) -> str:
         """Return the report as JSON."""

@@ -20,12 +20,13 @@ th { color: #51606f; font-weight: 600; } td.n, th.n { text-align: right; font-va
 details { border-bottom: 1px solid #e2e7ec; padding: .4rem 0; } summary { cursor: pointer; }
 .read { background: #4c78a8; } .compare { background: #72b7b2; } .quarantine { background: #e45756; }
 .derive { background: #54a24b; } .write { background: #eeca3b; } .commit { background: #b279a2; }
-.publish { background: #ff9da6; } .key { display: inline-block; width: .8rem; height: .8rem;
-border-radius: .2rem; margin: 0 .3rem 0 1rem; vertical-align: -1px; }
+.publish { background: #ff9da6; } .order { background: #9d755d; }
+.key { display: inline-block; width: .8rem; height: .8rem; border-radius: .2rem;
+margin: 0 .3rem 0 1rem; vertical-align: -1px; }
 @media (prefers-color-scheme: dark) { body { background: #14181d; color: #dfe6ee; }
 p, th { color: #93a3b3; } th, td, details { border-color: #2b333c; } .bar { background: #2b333c; } }
 """
-_STAGES: Final = ("read", "compare", "quarantine", "derive", "write", "commit", "publish")
+_STAGES: Final = ("read", "compare", "order", "quarantine", "derive", "write", "commit", "publish")
 
 
 def report_page(report: Report) -> str:
@@ -34,7 +35,7 @@ def report_page(report: Report) -> str:
     totals = (
         f"<p>{escape(report.engine)} engine, {escape(report.started)} to {escape(report.ended or 'now')},"
         f" {counted(report.rows, 'row')} read, {report.quarantined_count:,} quarantined,"
-        f" {report.skipped:,} micro-batches delivered again</p>"
+        f" {report.late_count:,} late, {report.skipped:,} micro-batches delivered again</p>"
     )
     parts = [f"<h1>{escape(title)}</h1>", totals]
     if report.failure is not None:
@@ -69,7 +70,8 @@ def _epoch(row: EpochRow) -> str:
     batch = "" if row.batch is None else f", micro-batch {row.batch}"
     head = f"epoch {row.epoch} ({row.cause}{batch}), {total:.3f} s: {changed or 'no output changed'}"
     sources = [
-        (each.source, each.relation, each.rows, sum(each.quarantined.values())) for each in row.sources
+        (each.source, each.relation, each.rows, sum(each.quarantined.values()), each.late)
+        for each in row.sources
     ]
     inputs = [(each.relation, each.inserted, each.deleted) for each in row.inputs]
     strata = [
@@ -82,7 +84,7 @@ def _epoch(row: EpochRow) -> str:
             f"<details><summary>{escape(head)}</summary>",
             _bar(row.seconds),
             _key(row.seconds),
-            _table(("source", "relation", "rows", "quarantined"), sources),
+            _table(("source", "relation", "rows", "quarantined", "late"), sources),
             _table(("input relation", "inserted", "deleted"), inputs),
             _table(("stratum", "action", "strategy", "reason", "work", "seconds"), strata),
             _table(("output", "facts", "inserted", "deleted"), outputs),

@@ -60,6 +60,18 @@ class Writer:
         for name, source in manifest.sources.items():
             if source.load is not None:
                 _keep_two(self._folder.load(name, 0).parent, source.load)
+        self._drop_orders(manifest)
+
+    def _drop_orders(self, manifest: JobManifest) -> None:
+        """Delete orders that the manifest does not name: they were merged, or their epoch never happened."""
+        named = {
+            self._folder.orders(name, batch.epoch)
+            for name, source in manifest.sources.items()
+            for batch in source.orders
+        }
+        for place in (self._folder.path / "orders").glob("*/epoch-*"):
+            if place not in named:
+                shutil.rmtree(place)
 
     def _is_due(self, output: Output, before: OutputState, epoch: int) -> bool:
         between = range(before.base + 1, epoch)
