@@ -4,9 +4,11 @@ python -m benchmarks spark --data DIR --json out.json
 python -m benchmarks spark galen --data DIR --epochs
 python -m benchmarks spark --driver-memory
 python -m benchmarks spark --recovery --kills 100
+python -m benchmarks spark --kills 100
 python -m benchmarks spark cspa100k --data DIR --partner-memory
 python -m benchmarks spark cspa100k --data DIR --wire
 python -m benchmarks spark tc_usroads --data DIR --loop-seconds 0
+python -m benchmarks spark cspa100k --data DIR --master 'local-cluster[2,1,4096]'
 """
 
 import argparse
@@ -15,12 +17,9 @@ import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from benchmarks.data import default_cache, facts_folder
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 # Modules that bring numpy and the engine are imported late, as in the other commands.
 NAMES: Final = ("csda100k", "cspa100k", "sg_tree9", "tc_g10k", "tc_grid150", "galen")
@@ -28,10 +27,10 @@ NAMES: Final = ("csda100k", "cspa100k", "sg_tree9", "tc_g10k", "tc_grid150", "ga
 
 @dataclass(frozen=True)
 class Measured:
-    """One workload: wall seconds side by side in one process; `loop` is -1 where it was not asked for.
+    """One workload: wall seconds, each engine in a process of its own; `loop` is -1 if it was not asked for.
 
-    CPU seconds are those of this process, of Java and of its workers together; `load` is the machine's
-    load average of the last minute, before and after.
+    CPU seconds and memory are those of an engine's process, of Java and of its workers together; `load` is
+    the machine's load average of the last minute, before and after.
     """
 
     workload: str
@@ -45,6 +44,9 @@ class Measured:
     loop_finished: bool
     is_exact: bool
     load: tuple[float, float]
+    local_peak_bytes: int
+    spark_peak_bytes: int
+    loop_peak_bytes: int
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,6 +58,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--cache", type=Path, default=default_cache(), help="folder for unpacked facts")
     parser.add_argument("--partners", type=int, default=2, help="workers, and threads of the local engine")
+    parser.add_argument(
+        "--master", help="Spark's master, such as `local-cluster[2,1,4096]`; `local[PARTNERS]` by default"
+    )
     parser.add_argument(
         "--loop-seconds", type=float, default=60, help="give the data frames up after this; 0: skip"
     )
@@ -72,22 +77,26 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--files", action="store_true", help="with --driver-memory: from files to files, by the command line"
     )
     parser.add_argument("--recovery", action="store_true", help="executors killed in epochs")
-    parser.add_argument("--kills", type=int, default=3, help="executors that --recovery kills")
+    parser.add_argument(
+        "--kills",
+        type=int,
+        default=0,
+        help="with --recovery: executors to kill, 3 by default; alone: kills of every sort in turn",
+    )
+    parser.add_argument("--hang-seconds", type=float, default=300, help="with --kills: what is hung")
     parser.add_argument("--wire", action="store_true", help="exchanges, messages and bytes between partners")
     parser.add_argument("--partner-memory", action="store_true", help="the memory of each partner")
     parser.add_argument(
         "--rows",
         type=int,
         nargs="*",
-        help="rows for --driver-memory, facts for --recovery, partners for --partner-memory and --wire",
+        help="rows for --driver-memory, facts for --recovery and --kills, partners for the others",
     )
     parser.add_argument("--json", type=Path, help="keep the measurements here")
 
 
 def run_spark(options: argparse.Namespace) -> int:
     """Measure, print and keep what was asked for; return 1 if a size was wrong."""
-    from benchmarks.spark.subject import session  # noqa: PLC0415 - see above
-
     other = _other_measurement(options)
     if other is not None:
         return other(options)
@@ -99,14 +108,16 @@ def run_spark(options: argparse.Namespace) -> int:
         return run_epochs(options)
     if options.cpu:
         return _run_cpu(options)
-    measured = []
-    with session(options.partners) as spark:
-        for each in _measure(spark, options):
-            measured.append(each)
-            print(row(each), flush=True)
-            if options.json is not None:
-                options.json.write_text(json.dumps([asdict(m) for m in measured], indent=1), "utf-8")
-    return 0 if all(each.is_exact for each in measured) else 1
+    measured, is_complete = [], True
+    for each in _measure(options):
+        is_complete &= each is not None
+        if each is None:
+            continue
+        measured.append(each)
+        print(row(each), flush=True)
+        if options.json is not None:
+            options.json.write_text(json.dumps([asdict(m) for m in measured], indent=1), "utf-8")
+    return 0 if is_complete and all(each.is_exact for each in measured) else 1
 
 
 def _other_measurement(options: argparse.Namespace) -> Callable[[argparse.Namespace], int] | None:
@@ -123,6 +134,10 @@ def _other_measurement(options: argparse.Namespace) -> Callable[[argparse.Namesp
         from benchmarks.spark.recovery import run_recovery  # noqa: PLC0415 - see above
 
         return run_recovery
+    if options.kills:
+        from benchmarks.spark.kills import run_kills  # noqa: PLC0415 - see above
+
+        return run_kills
     if options.wire:
         from benchmarks.spark.wire import run_wire  # noqa: PLC0415 - see above
 
@@ -178,45 +193,58 @@ def _run_epochs_cpu(options: argparse.Namespace) -> int:
     return 0
 
 
-def _measure(spark: "SparkSession", options: argparse.Namespace) -> Iterator[Measured]:
-    from benchmarks.spark.cpu import CpuMeter  # noqa: PLC0415 - see above
-    from benchmarks.spark.subject import SUBJECTS, Subject  # noqa: PLC0415 - see above
+def _measure(options: argparse.Namespace) -> Iterator[Measured | None]:
+    """Yield each workload as it was measured; None if an engine's process did not live to the end."""
+    from benchmarks.spark.alone import ENGINES, Alone, Place, measure_alone  # noqa: PLC0415 - see above
+    from benchmarks.spark.subject import SUBJECTS  # noqa: PLC0415 - see above
 
+    place = Place(options.partners, options.master, options.loop_seconds)
     for name in options.names or NAMES:
         folder = facts_folder(SUBJECTS[name], options.data, options.cache)
         if folder is None:
             print(f"{name}: skipped: its data set was not found; see benchmarks/README.md")
             continue
-        subject = Subject.read(name, folder)
         load = os.getloadavg()[0]
-        # Each engine once to compile and to start workers, then once more.
-        subject.local(options.partners)
-        first, _, _ = subject.spark(spark, options.partners)
-        with CpuMeter() as local_cpu:
-            local, sizes = subject.local(options.partners)
-        with CpuMeter() as warm_cpu:
-            warm, found, where = subject.spark(spark, options.partners)
-        expected = SUBJECTS[name].expected
-        loop, loop_sizes = -1.0, None
-        if options.loop_seconds > 0:
-            loop, loop_sizes = subject.loop(spark, options.loop_seconds)
-        is_exact = dict(sizes) == dict(found) == dict(expected)
-        is_exact &= loop_sizes is None or dict(expected).items() <= dict(loop_sizes).items()
+        found: dict[str, Alone | None] = {
+            engine: measure_alone(engine, name, folder, place)
+            for engine in ENGINES
+            if engine != "loop" or options.loop_seconds > 0
+        }
+        lost = [engine for engine, each in found.items() if each is None]
+        if lost:
+            print(f"{name}: the process of {' and '.join(lost)} was killed", flush=True)
+            yield None
+            continue
+        local, spark, loop = found["local"], found["spark"], found.get("loop")
+        assert local is not None
+        assert spark is not None
+        expected = dict(SUBJECTS[name].expected)
+        is_exact = local.sizes == spark.sizes == expected
+        is_exact &= loop is None or loop.sizes is None or expected.items() <= loop.sizes.items()
         yield Measured(
-            name, where, local, local_cpu.seconds, first, warm, warm_cpu.seconds,
-            loop, loop_sizes is not None, is_exact,
+            name, spark.where, local.warm, local.cpu, spark.first, spark.warm, spark.cpu,
+            -1.0 if loop is None else loop.warm, loop is not None and loop.sizes is not None, is_exact,
             (round(load, 2), round(os.getloadavg()[0], 2)),
+            local.peak_bytes, spark.peak_bytes, 0 if loop is None else loop.peak_bytes,
         )  # fmt: skip
 
 
 def row(each: Measured) -> str:
     """Return a measurement as a line."""
     finished = "" if each.loop_finished else "+ (given up)"
-    loop = "" if each.loop < 0 else f"; data frames {each.loop:.1f}{finished} s, {each.loop / each.warm:.0f}x"
+    loop = ""
+    if each.loop >= 0:
+        held = f"{_gib(each.loop_peak_bytes)} GiB"
+        loop = f"; data frames {each.loop:.1f}{finished} s, {each.loop / each.warm:.0f}x, {held}"
     sizes = "exact" if each.is_exact else "WRONG SIZES"
     return (
         f"{each.workload:<12} {each.where:<11} {sizes}; local {each.local:.2f} s (CPU {each.local_cpu:.1f}); "
         f"Spark {each.warm:.2f} s warm (CPU {each.warm_cpu:.1f}), {each.first:.2f} s at first: "
-        f"{each.warm / each.local:.2f}x, CPU {each.warm_cpu / each.local_cpu:.2f}x{loop}; "
+        f"{each.warm / each.local:.2f}x, CPU {each.warm_cpu / each.local_cpu:.2f}x; "
+        f"memory {_gib(each.local_peak_bytes)} GiB and {_gib(each.spark_peak_bytes)} GiB{loop}; "
         f"load {each.load[0]} to {each.load[1]}"
     )
+
+
+def _gib(count: int) -> str:
+    return f"{count / 2**30:.2f}"

@@ -19,7 +19,7 @@ from tidelog.maintain.spark import SparkMaintainedEngine
 def run_epochs(options: argparse.Namespace) -> int:
     """Print what epochs of ten deleted and then inserted facts take; return the exit status."""
     found = []
-    with session(2 * options.partners) as spark:
+    with session(2 * options.partners, options.master) as spark:
         for name in options.names or ("galen",):
             folder = facts_folder(SUBJECTS[name], options.data, options.cache)
             if folder is None:

@@ -25,7 +25,7 @@ def run_partner_memory(options: argparse.Namespace) -> int:
             continue
         subject = Subject.read(name, folder)
         for partners in options.rows or _PARTNERS:
-            with session(partners) as spark:
+            with session(partners, options.master) as spark:
                 # Workers import and compile before they are measured.
                 subject.spark(spark, partners)
                 with WorkerMemory() as idle:

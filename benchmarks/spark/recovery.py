@@ -47,10 +47,10 @@ def run_recovery(options: argparse.Namespace) -> int:
             _PROGRAM, engine="spark", spark=spark, facts={"edge": edges}, spark_options=chosen
         ) as db:
             is_exact = len(db["path"]) == size
-            for number in range(options.kills + 1):
+            for number in range((options.kills or 3) + 1):
                 parts.seconds.clear()
                 kind = _KINDS[(number - 1) % len(_KINDS)] if number else ""
-                killer = threading.Timer(0.3 * (number % 20), _harm, [kind, number // len(_KINDS)])
+                killer = threading.Timer(0.3 * (number % 20), harm, [kind, number // len(_KINDS)])
                 killer.start()
                 begun = time.perf_counter()
                 db.apply(delete={"edge": middle})
@@ -95,15 +95,22 @@ class _Parts:
         return run
 
 
-def _harm(kind: str, number: int) -> None:
-    """Kill an executor or a worker, or stop a worker; the number says which of several."""
+def harm(kind: str, number: int) -> bool:
+    """Kill an executor or a worker, or stop a worker, and say whether there was one.
+
+    The number says which of several.
+    """
     if kind == "executor":
-        _choose(_processes("CoarseGrainedExecutorBackend"), number).kill()
-    elif kind:
+        found = _processes("CoarseGrainedExecutorBackend")
+    else:
         # Workers are forked by daemons, and have the same command line.
         daemons = _processes("pyspark.daemon")
-        workers = [each for each in daemons if each.parent() in daemons]
-        _choose(workers, number).send_signal(signal.SIGKILL if kind == "worker" else signal.SIGSTOP)
+        found = [each for each in daemons if each.parent() in daemons]
+    if not kind or not found:
+        return False
+    chosen = sorted(found, key=lambda process: process.create_time())[number % len(found)]
+    chosen.send_signal(signal.SIGSTOP if kind == "frozen worker" else signal.SIGKILL)
+    return True
 
 
 def _processes(word: str) -> list[psutil.Process]:
@@ -115,7 +122,3 @@ def _processes(word: str) -> list[psutil.Process]:
         except psutil.Error:
             continue  # one that was killed before
     return found
-
-
-def _choose(processes: list[psutil.Process], number: int) -> psutil.Process:
-    return sorted(processes, key=lambda process: process.create_time())[number % len(processes)]
