@@ -1,6 +1,7 @@
 """Lattices of the user's own: from nothing, and followed from epoch to epoch."""
 
 from collections.abc import Callable, Iterable
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -8,86 +9,14 @@ from hypothesis import strategies as st
 
 import tidelog
 from support.epochs import LIMIT, STRATEGIES, Maintained, difference, examples
+from support.lattice_functions import LATTICE_FUNCTIONS as FUNCTIONS
+from support.lattice_functions import constant
 from support.programs import build, run_program
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.protocol import Settings
 from tidelog.errors import TidelogError
-from tidelog.values import Fact, NoValueError, Value
+from tidelog.values import Fact
 
-# Intervals are texts such as "0..9" and "0..*", sets of types such as "int|str".
-_END = 6
-
-
-def _ends(interval: str) -> tuple[float, float]:
-    low, high = interval.split("..")
-    return (float("-inf") if low == "*" else int(low), float("inf") if high == "*" else int(high))
-
-
-def _interval(low: float, high: float) -> str:
-    return "..".join("*" if abs(end) == float("inf") else str(int(end)) for end in (low, high))
-
-
-def hull(x: str, y: str) -> str:
-    """Return the least interval that contains two."""
-    (a, b), (c, d) = _ends(x), _ends(y)
-    return _interval(min(a, c), max(b, d))
-
-
-def widen(x: str, y: str) -> str:
-    """Return the first interval with the ends that moved at infinity."""
-    (a, b), (c, d) = _ends(x), _ends(y)
-    return _interval(float("-inf") if c < a else a, float("inf") if d > b else b)
-
-
-def narrow(x: str, y: str) -> str:
-    """Return the first interval with its infinite ends taken from the second."""
-    (a, b), (c, d) = _ends(x), _ends(y)
-    return _interval(c if a == float("-inf") else a, d if b == float("inf") else b)
-
-
-def shift(x: str, n: int) -> str:
-    """Return an interval moved by a number."""
-    low, high = _ends(x)
-    return _interval(low + n, high + n)
-
-
-def cap(x: str, n: int) -> str:
-    """Return the part of an interval that is below a number; there is none beyond it."""
-    low, high = _ends(x)
-    if low > n:
-        raise NoValueError
-    return _interval(low, min(high, n))
-
-
-def both(x: str, y: str) -> str:
-    """Return the sum of two intervals."""
-    (a, b), (c, d) = _ends(x), _ends(y)
-    return _interval(a + c, b + d)
-
-
-def constant(x: str, y: str) -> str:
-    """Return the value if it is the same, otherwise the top."""
-    return x if x == y else "?"
-
-
-def union(x: str, y: str) -> str:
-    """Return the types of both, or any type if there are more than two."""
-    if "any" in (x, y):
-        return "any"
-    types = {*x.split("|"), *y.split("|")}
-    return "any" if len(types) > 2 else "|".join(sorted(types))
-
-
-FUNCTIONS: dict[str, Callable[..., Value]] = {
-    "hull": hull,
-    "widen": widen,
-    "narrow": narrow,
-    "shift": shift,
-    "cap": cap,
-    "both": both,
-    "constant": constant,
-    "union": union,
-}
 PROGRAM = """
 .decl edge(x: number, y: number, n: number)
 .input edge
@@ -192,6 +121,73 @@ def test_values_are_those_of_an_evaluation_from_nothing(
         after = run.check()
         assert found == difference(before, after)
         before = after
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    edges=st.lists(EDGES, max_size=8),
+    first=CHANGES,
+    epochs=st.lists(st.tuples(CHANGES, st.integers(0, 4), st.booleans()), min_size=2, max_size=6),
+)
+def test_timelines_go_on_from_an_image(
+    tmp_path_factory: pytest.TempPathFactory,
+    edges: list[Fact],
+    first: dict[str, list[Fact]],
+    epochs: Iterable[tuple[dict[str, list[Fact]], int, bool]],
+) -> None:
+    """An engine that took over an image has the same values after every epoch, and evaluates nothing anew."""
+    run = Maintained(BUILT, FUNCTIONS).start({**first, "edge": first["edge"] + edges})
+    before = run.check()
+    folder = tmp_path_factory.mktemp("images")
+    for epoch, (inserted, number, is_mapped) in enumerate(epochs):
+        if is_mapped or not epoch:
+            run = run.mapped(folder / str(epoch))
+        deleted = {name: sorted(facts)[:number] for name, facts in run.inputs.items()}
+
+        found = run.change(inserted, deleted)
+
+        after = run.check()
+        assert found == difference(before, after)
+        before = after
+        actions = {name: each.action for each in found.strata for name in each.relations}
+        followed = {actions[name] for name in ("value", "types", "pair", "wide", "tight")}
+        assert followed <= {Action.UPDATED, Action.SKIPPED}
+
+
+def test_the_first_epoch_after_an_image_reads_what_it_looks_at(tmp_path: Path) -> None:
+    """Of a long path, only the nodes around a change are read, and their functions called."""
+    calls: list[tuple[str, str]] = []
+
+    def join(x: str, y: str) -> str:
+        calls.append((x, y))
+        return constant(x, y)
+
+    length = 2000
+    program = build(ONE_LATTICE.format(rule=COPY))
+    edges = [(x, x + 1) for x in range(length) if x % 100]
+    starts = [(x, f"v{x % 7}") for x in range(length)]
+    run = Maintained(program, {"join": join}).start({"start": starts, "edge": edges})
+    run = run.mapped(tmp_path / "image")
+    calls.clear()
+
+    found = run.change(insert={"start": [(1950, "new")]}, delete={"edge": [(1960, 1961)]})
+
+    assert found.strata[-1].action is Action.UPDATED
+    read = dict.keys(run.engine.timelines._kept["value"].timelines.timelines)
+    assert 0 < len(read) < 100
+    assert len(calls) < 100
+    run.check()
+
+
+def test_a_join_that_is_none_stays_known_in_an_image(tmp_path: Path) -> None:
+    """Why a stratum is recomputed is known after an image too, before it is evaluated again."""
+    run = Maintained(build(ONE_LATTICE.format(rule=COPY)), {"join": _left})
+    run.start({"start": [(0, "a"), (1, "b")], "edge": [(0, 1)]})
+
+    found = run.mapped(tmp_path / "image").change(insert={"edge": [(0, 2)]})
+
+    assert found.strata[-1].action is Action.RECOMPUTED
+    assert "is not commutative" in found.strata[-1].reason
 
 
 @settings(max_examples=examples(25), deadline=None)

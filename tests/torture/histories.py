@@ -1,14 +1,17 @@
 """A random program with its facts and the epochs that follow: changes of facts and of rules."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pprint import pformat
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from hypothesis import strategies as st
 
 from support.epochs_programs import SPECIAL, tangled_epochs, tangled_programs
 from support.language_functions import FUNCTIONS
+from support.lattice_functions import LATTICE_FUNCTIONS
+from support.lattice_programs import lattice_epochs, lattice_programs
 from support.layered_programs import layered_epochs, layered_programs
 from support.strategies import (
     RandomEpoch,
@@ -25,13 +28,14 @@ from tidelog.values import Fact
 T = TypeVar("T")
 Draw = Callable[[st.SearchStrategy[T]], T]
 Facts = Mapping[str, tuple[Fact, ...]]
+_FAMILIES: Final = ("tangled", "layered", "language", "dense", "laws", "lattices", "whole", "whole")
 
 
 @dataclass(frozen=True)
 class Step:
     """One epoch: facts inserted and deleted, and the lines of the program left out from now on.
 
-    `is_reopened` says that the state moves to a new engine before the epoch.
+    `is_reopened` says that the state moves to a new engine before the epoch, as an image if `is_mapped`.
     """
 
     inserts: Facts
@@ -40,6 +44,7 @@ class Step:
     strategy: str = "update"
     switch: float = 0.2
     is_reopened: bool = False
+    is_mapped: bool = False
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,8 @@ class History:
     @property
     def functions(self) -> UserFunctions:
         """Return the Python functions that the program may call."""
-        return {name: function for name, function in FUNCTIONS.items() if f"@{name}" in self.text}
+        named = set(re.findall(r"@(\w+)", self.text))
+        return {name: each for name, each in {**FUNCTIONS, **LATTICE_FUNCTIONS}.items() if name in named}
 
     def texts(self) -> Iterator[str]:
         """Return the program's text after each step."""
@@ -113,7 +119,8 @@ def histories(
                 draw(st.sampled_from(strategies)),
                 # With no share at all every update is given up, with a large one none.
                 draw(st.sampled_from([0.2, 0.2, 0.0, 100.0])),
-                draw(st.integers(0, 9)) == 9,
+                draw(st.integers(0, 4)) == 4,
+                draw(st.booleans()),
             )
         )
     jobs = draw(st.sampled_from([1, 1, 1, 2]))
@@ -122,7 +129,7 @@ def histories(
 
 @st.composite
 def _programs_with_epochs(draw: Draw[Any], max_steps: int) -> tuple[RandomProgram, list[RandomEpoch]]:
-    match draw(st.sampled_from(["tangled", "layered", "language", "dense", "laws", "whole", "whole"])):
+    match draw(st.sampled_from(_FAMILIES)):
         case "tangled":
             program = draw(tangled_programs())
             return program, draw(tangled_epochs(program, max_epochs=max_steps))
@@ -132,6 +139,9 @@ def _programs_with_epochs(draw: Draw[Any], max_steps: int) -> tuple[RandomProgra
         case "laws":
             program = draw(tangled_programs(special=SPECIAL))
             return program, draw(tangled_epochs(program, max_epochs=max_steps))
+        case "lattices":
+            program = draw(lattice_programs())
+            return program, draw(lattice_epochs(program, max_epochs=max_steps))
         case "whole":
             program = draw(whole_language_programs())
             return program, draw(epochs(program, max_epochs=max_steps))

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import tidelog
+from support.lattice_functions import LATTICE_FUNCTIONS
 from tidelog.errors import TidelogError
 from tidelog.session import Session
 from tidelog.source import Source
@@ -41,6 +42,20 @@ joined(cat(s, t)) :- edge(x, y, s), edge(y, x, t).
 .decl chain(c: Chain)
 chain([s, nil]) :- edge(0, _, s).
 chain([s, c]) :- chain(c), c = [t, nil], edge(_, 1, s), s != t.
+.functor constant(x: symbol, y: symbol): symbol
+.functor hull(x: symbol, y: symbol): symbol
+.functor widen(x: symbol, y: symbol): symbol
+.functor shift(x: symbol, n: number): symbol
+.type Constant <: symbol
+.lattice Constant<> { Lub -> @constant(_, _) }
+.type Wide <: symbol
+.lattice Wide<> { Lub -> @hull(_, _), Widen -> @widen(_, _) }
+.decl label(x: number, s: Constant<>)
+label(y, as(s, Constant)) :- edge(_, y, s).
+label(y, s) :- label(x, s), edge(x, y, _).
+.decl hops(x: number, n: Wide<>)
+hops(0, "0..0").
+hops(y, as(@shift(n, 1), Wide)) :- hops(x, n), edge(x, y, _).
 """
 _RULES: Final = (
     'path(y, x) :- edge(x, y, "b0").',
@@ -48,6 +63,8 @@ _RULES: Final = (
     'chain([cat(s, "!"), nil]) :- joined(s).',
     "joined(s) :- edge(_, _, s), !path(1, 1).",
 )
+# The second writes an image, too.
+_CHECKPOINTS: Final = ("checkpoint", "checkpoint indexes")
 FILE_OPERATIONS: Final = ("pwrite", "fsync", "fdatasync", "ftruncate", "replace", "unlink", "mkdir")
 LONGEST_LIFE_SECONDS: Final = 300
 _LONGEST_UNTIL_KILL_SECONDS: Final = 0.08
@@ -65,7 +82,7 @@ def make(chance: random.Random) -> Parts:
 def _operation(chance: random.Random, facts: set[str], rules: set[str], number: int) -> str:
     drawn = chance.random()
     if drawn < 0.12:
-        return "checkpoint"
+        return chance.choice(_CHECKPOINTS)
     if drawn < 0.25:
         rule = chance.choice(_RULES)
         rules ^= {rule}
@@ -100,7 +117,7 @@ def attempt(operations: str, lives: str) -> None:
         for life in [*filter(None, lives.splitlines()), "to the end"]:
             told = run_life(folder, lines, life)
             acknowledged = look(folder, lines, max([acknowledged, *told]))
-        assert acknowledged == sum(line != "checkpoint" for line in lines), "the last life does the rest"
+        assert acknowledged == sum(_is_epoch(line) for line in lines), "the last life does the rest"
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -108,10 +125,10 @@ def attempt(operations: str, lives: str) -> None:
 def is_possible(lines: Sequence[str]) -> bool:
     """Say whether the operations are right, which those of a case cut short need not be."""
     try:
-        with tidelog.open(PROGRAM, jobs=1) as session:
+        with tidelog.open(PROGRAM, jobs=1, functions=LATTICE_FUNCTIONS) as session:
             for line in lines:
                 do(session, line)
-            return session.epoch == sum(line != "checkpoint" for line in lines)
+            return session.epoch == sum(_is_epoch(line) for line in lines)
     except TidelogError:
         return False
 
@@ -147,20 +164,24 @@ def live(folder: str, lines: Sequence[str], life: str, writing: int) -> None:
         word, _, amount = life.partition(" ")
         if word in {"before", "after", "half"}:
             die_at(word, int(amount))
-        session = tidelog.open(PROGRAM, store=folder, jobs=1)
+        session = tidelog.open(PROGRAM, store=folder, jobs=1, functions=LATTICE_FUNCTIONS)
         os.write(writing, f"{session.epoch}\n".encode())
         epoch = 0
         for line in lines:
-            epoch += line != "checkpoint"
+            epoch += _is_epoch(line)
             if epoch > session.epoch:
                 do(session, line)
                 os.write(writing, f"{session.epoch}\n".encode())
-            elif line == "checkpoint" and epoch == session.epoch:
-                session.checkpoint()
+            elif not _is_epoch(line) and epoch == session.epoch:
+                session.checkpoint(indexes=line == _CHECKPOINTS[1])
         session.close()
     except BaseException as error:  # noqa: BLE001 - the parent reports it, whatever it is
         os.write(writing, f"error: {error!r} {error}".replace("\n", " ").encode() + b"\n")
     os._exit(0)
+
+
+def _is_epoch(line: str) -> bool:
+    return line not in _CHECKPOINTS
 
 
 def do(session: Session, line: str) -> None:
@@ -200,7 +221,7 @@ def die_at(when: str, number: int) -> None:
 def look(folder: str, lines: Sequence[str], acknowledged: int) -> int:
     """Return the epoch of the store, which must have all facts that it must have, and no others."""
     try:
-        session = tidelog.open(store=folder, read_only=True, jobs=1)
+        session = tidelog.open(store=folder, read_only=True, jobs=1, functions=LATTICE_FUNCTIONS)
     except TidelogError as error:
         if acknowledged == 0 and error.diagnostics[0].code == "no-store":
             return 0
@@ -211,7 +232,7 @@ def look(folder: str, lines: Sequence[str], acknowledged: int) -> int:
             f"epoch {acknowledged} was acknowledged, not {found}"
         )
         facts, rules = model(lines, found)
-        with tidelog.open(f"{PROGRAM}\n{rules}\n{facts}", jobs=1) as right:
+        with tidelog.open(f"{PROGRAM}\n{rules}\n{facts}", jobs=1, functions=LATTICE_FUNCTIONS) as right:
             for name in right.relations:
                 assert set(session[name]) == set(right[name]), f"epoch {found}: {name} is wrong"
     return found
@@ -221,7 +242,7 @@ def model(lines: Sequence[str], epoch: int) -> tuple[str, str]:
     """Return the facts and the rules that there are after so many epochs, as text."""
     facts: dict[str, None] = {}
     rules: dict[str, None] = {}
-    for line in [each for each in lines if each != "checkpoint"][:epoch]:
+    for line in [each for each in lines if _is_epoch(each)][:epoch]:
         word, _, text = line.partition(" ")
         if word == "add":
             rules[text] = None
@@ -238,7 +259,7 @@ def model(lines: Sequence[str], epoch: int) -> tuple[str, str]:
 
 def load() -> None:
     """Take a store through everything once, so that children find it all loaded."""
-    changes = 'apply +edge(0, 1, "a"). +edge(1, 0, "b").', "checkpoint", 'apply -edge(0, 1, "a").'
+    changes = 'apply +edge(0, 1, "a"). +edge(1, 0, "b").', _CHECKPOINTS[1], 'apply -edge(0, 1, "a").'
     attempt("\n".join([*changes, f"add {_RULES[0]}"]), "")
 
 

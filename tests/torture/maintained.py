@@ -4,6 +4,8 @@ After each epoch every relation is the reference engine's, the delta is the diff
 counts are those of brute force.
 """
 
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Final
 
 from support.epochs import LIMIT, Maintained, check_reports, difference
@@ -24,7 +26,7 @@ def replay(history: History) -> int:
     checked = 1
     for step, text in zip(history.steps, history.texts(), strict=True):
         if step.is_reopened:
-            run = run.moved()
+            run = _reopened(run, is_mapped=step.is_mapped)
         strategy = Strategy(step.strategy)
         if text != present:
             try:
@@ -45,6 +47,14 @@ def replay(history: History) -> int:
         before = after
         checked += 1
     return checked
+
+
+def _reopened(run: Maintained, *, is_mapped: bool) -> Maintained:
+    """Return an engine that took over the state, exported or as an image."""
+    if not is_mapped:
+        return run.moved()
+    with TemporaryDirectory(prefix="tidelog-torture-") as folder:
+        return run.mapped(Path(folder) / "image")
 
 
 EPOCHS: Final = RandomKind(

@@ -51,6 +51,8 @@ class Followed:
         """Take the session through one step of the history and check everything."""
         step = self.history.steps[number]
         if step.is_reopened and self.store is not None:
+            if step.is_mapped:
+                self.session.checkpoint(indexes=True)
             self.reopen()
             assert self.session.epoch == number
         heard: list[int] = []

@@ -530,6 +530,7 @@ class LocalMaintainedEngine(LocalEngine):
             "is_wide": self._state.is_wide,
             "relations": {name: write_relation(relation, add) for name, relation in kept.items()},
             "small": self._maintainer.small.write_image(add),
+            "timelines": self.timelines.write_image(add),
         }
 
     def _grouped(self) -> frozenset[str]:
@@ -551,6 +552,8 @@ class LocalMaintainedEngine(LocalEngine):
             read_relation(self._state.relations[name], each, array_of)
             self._state.show_all(name)
         self._continue(state, grouped)
+        check_levels = [(each, partial(self.check_level, each)) for each in self._program.strata]
+        self.timelines.read_image(about["timelines"], check_levels, array_of)
         self._maintainer.read_image(about["small"], array_of)
         return True
 

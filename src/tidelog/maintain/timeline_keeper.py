@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +15,18 @@ from tidelog.engine.local.lattice_values import (
     Value,
 )
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.timelines import Arc, Node, Timelines
+from tidelog.engine.local.timelines import Arc, KnownNodes, Node, Timelines
+from tidelog.engine.local.timelines_image import ArcRows, node_width, read_timelines, write_timelines
 from tidelog.engine.protocol import StratumStatistics, UserFunctions
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.groups import replace_rows
 from tidelog.maintain.row_delta import RowDelta, changed_rows
 from tidelog.plan.lattice_arcs import ArcPlan, ArcPlans, NodePlan
 from tidelog.program.nodes import Constant, Stratum
+from tidelog.storage import StoredRelation
 from tidelog.storage.kernel import CodeArray, Int64s
 from tidelog.values.codec import Codec
+from tidelog.values.image import Add, ArrayOf
 
 Row = Sequence[int]
 # Rows of input facts that are deleted, and those inserted.
@@ -49,19 +53,27 @@ class KeptTimelines:
             for column in relation.columns
             if column.is_lattice
         }
-        joins = [Joins(relation, columns) for relation in self._relations]
-        self.timelines = Timelines([ArcFunction(plan, calls) for plan in plans], joins, check_level)
+        self._joins = [Joins(relation, columns) for relation in self._relations]
+        self._functions = [ArcFunction(plan, calls) for plan in plans]
+        self._check_level = check_level
+        self._all_rules = [_RuleArcs(number, plan, self._numbers, calls) for number, plan in enumerate(plans)]
         self._rules: dict[str, list[_RuleArcs]] = {}
-        for number, plan in enumerate(plans):
-            rule = _RuleArcs(number, plan, self._numbers, calls)
+        # Rules of which each has one arc that is always there.
+        self._constant: list[_RuleArcs] = []
+        for rule, plan in zip(self._all_rules, plans, strict=True):
             if plan.arcs is None:
-                self.timelines.insert_arcs([rule.arc(())])
+                self._constant.append(rule)
             else:
                 self._rules.setdefault(plan.arcs, []).append(rule)
         self._plain = [
             [place for place, column in enumerate(relation.columns) if not column.is_lattice]
             for relation in self._relations
         ]
+        self._start(KnownNodes())
+        self.timelines.insert_arcs([rule.arc(()) for rule in self._constant])
+
+    def _start(self, known: KnownNodes) -> None:
+        self.timelines = Timelines(self._functions, self._joins, self._check_level, known)
 
     @property
     def arcs(self) -> Iterable[str]:
@@ -83,6 +95,33 @@ class KeptTimelines:
                 changes.setdefault(node, ([], []))[side].append(value)
         for node, (lost, gained) in changes.items():
             self.timelines.change_input(node, lost, gained)
+
+    def write_image(self, relations: Mapping[str, StoredRelation], add: Add) -> dict[str, object]:
+        """Add the timelines to an image; `relations` has those of arcs."""
+        rows = {name: relations[name].live_rows() for name in self._rules}
+        width = node_width(self._key_sizes)
+        arcs = [rule.all_arcs(rows[name], width) for name, rules in self._rules.items() for rule in rules]
+        arcs += [rule.all_arcs(np.empty((1, 0), np.int64), width) for rule in self._constant]
+        return write_timelines(self.timelines.known, self._key_sizes, max(self._value_sizes), arcs, add)
+
+    def read_image(self, about: Mapping[str, Any], array_of: ArrayOf) -> None:
+        """Take the timelines of an image in place of those that are here."""
+        known = read_timelines(
+            about,
+            self._key_sizes,
+            self._value_sizes,
+            lambda rule, row: self._all_rules[rule].arc(row),
+            array_of,
+        )
+        self._start(known)
+
+    @property
+    def _key_sizes(self) -> list[int]:
+        return [len(places) for places in self._plain]
+
+    @property
+    def _value_sizes(self) -> list[int]:
+        return [len(relation.lattice_columns) for relation in self._relations]
 
     def facts(self) -> dict[str, Int64s]:
         """Return the facts of every relation, as rows."""
@@ -123,27 +162,42 @@ class _RuleArcs:
     def __init__(self, number: int, plan: ArcPlan, numbers: Mapping[str, int], calls: LatticeCalls) -> None:
         self._number = number
         self._used = plan.used
-        self._target = _node_maker(plan.target, numbers, calls)
-        self._sources = [_node_maker(source, numbers, calls) for source in plan.sources]
+        self._target = _NodeMaker(plan.target, numbers, calls)
+        self._sources = [_NodeMaker(source, numbers, calls) for source in plan.sources]
 
     def arc(self, row: Row) -> Arc:
         """Return the arc of a row."""
-        sources = tuple(make(row) for make in self._sources)
-        return self._number, self._target(row), sources, tuple(row[place] for place in self._used)
+        sources = tuple(source.node(row) for source in self._sources)
+        return self._number, self._target.node(row), sources, tuple(row[place] for place in self._used)
+
+    def all_arcs(self, rows: CodeArray, width: int) -> ArcRows:
+        """Return the arcs of all rows, with nodes as rows of this width."""
+        sources = [source.nodes(rows, width) for source in self._sources]
+        return ArcRows(self._number, rows, self._target.nodes(rows, width), sources)
 
 
-def _node_maker(plan: NodePlan, numbers: Mapping[str, int], calls: LatticeCalls) -> Callable[[Row], Node]:
-    """Return the function from a row of arcs to one of its nodes."""
-    number = numbers[plan.relation]
-    places = [
-        (-1, calls.codec.encode(place.value, place.type)) if isinstance(place, Constant) else (place, 0)
-        for place in plan.key
-    ]
+class _NodeMaker:
+    """Makes one of an arc's nodes of a row of arcs."""
 
-    def make(row: Row) -> Node:
-        return (number, *(constant if place < 0 else row[place] for place, constant in places))
+    def __init__(self, plan: NodePlan, numbers: Mapping[str, int], calls: LatticeCalls) -> None:
+        self._number = numbers[plan.relation]
+        self._places = [
+            (-1, calls.codec.encode(place.value, place.type)) if isinstance(place, Constant) else (place, 0)
+            for place in plan.key
+        ]
 
-    return make
+    def node(self, row: Row) -> Node:
+        """Return the node of a row."""
+        key = (constant if place < 0 else row[place] for place, constant in self._places)
+        return (self._number, *key)
+
+    def nodes(self, rows: CodeArray, width: int) -> Int64s:
+        """Return the nodes of all rows, as rows of this width."""
+        found = np.zeros((len(rows), width), np.int64)
+        found[:, 0] = self._number
+        for column, (place, constant) in enumerate(self._places, 1):
+            found[:, column] = constant if place < 0 else rows[:, place]
+        return found
 
 
 class TimelineKeeper:
@@ -200,8 +254,7 @@ class TimelineKeeper:
         """
         start = time.perf_counter()
         name, state = stratum.relations[0], self._state
-        calls = LatticeCalls(state.program, self._codec, self._functions)
-        kept = KeptTimelines(stratum, self._plans[name].rules, calls, check_level)
+        kept = self._new(stratum, check_level)
         self._replaced.setdefault(name, self._kept.pop(name, None))
         for arcs in kept.arcs:
             rows = state.relations[arcs].live_rows()
@@ -223,6 +276,30 @@ class TimelineKeeper:
         seconds = time.perf_counter() - start
         work = kept.timelines.work
         return StratumStatistics(stratum.relations, stratum.is_recursive, iterations, facts, work, seconds)
+
+    def _new(self, stratum: Stratum, check_level: Callable[[int], None]) -> KeptTimelines:
+        calls = LatticeCalls(self._state.program, self._codec, self._functions)
+        return KeptTimelines(stratum, self._plans[stratum.relations[0]].rules, calls, check_level)
+
+    def write_image(self, add: Add) -> dict[str, object]:
+        """Add all timelines to an image; return what `read_image` needs."""
+        relations = self._state.relations
+        kept = {name: kept.write_image(relations, add) for name, kept in self._kept.items()}
+        return {"kept": kept, "broken": self._broken}
+
+    def read_image(
+        self,
+        about: Mapping[str, Any],
+        check_levels: Iterable[tuple[Stratum, Callable[[int], None]]],
+        array_of: ArrayOf,
+    ) -> None:
+        """Follow timelines as an image has them; `check_levels` says for each stratum what checks it."""
+        self._broken = dict(about["broken"])
+        for stratum, check_level in check_levels:
+            name = stratum.relations[0]
+            if name in about["kept"]:
+                self._kept[name] = self._new(stratum, check_level)
+                self._kept[name].read_image(about["kept"][name], array_of)
 
     def _fill(self, relation: str, rows: CodeArray) -> None:
         """Replace the input facts of a relation by its facts, of which input facts have level 0."""

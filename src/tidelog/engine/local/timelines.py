@@ -22,8 +22,10 @@ that a timeline does not depend on when the rest of the stratum reached its fixp
 import heapq
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import field
 from typing import Final, TypeVar
 
+from tidelog.dataclass import dataclass
 from tidelog.engine.local.lattice_values import ArcFunction, Joins, NotALattice, Value
 
 # The number of a relation in its stratum, then the key.
@@ -42,6 +44,16 @@ _NOT_ABOVE: Final = "its join is not associative: a value is not above what it w
 _LOOKED_BACK = 8
 
 
+@dataclass
+class KnownNodes:
+    """What is known of nodes: timelines, input facts, arcs that lead to them, and targets of other arcs."""
+
+    timelines: dict[Node, Timeline] = field(default_factory=dict)
+    inputs: dict[Node, tuple[Value, ...]] = field(default_factory=dict)
+    arcs: dict[Node, tuple[Arc, ...]] = field(default_factory=dict)
+    targets: dict[Node, tuple[Node, ...]] = field(default_factory=dict)
+
+
 class Timelines:
     """The nodes of a stratum with their timelines, and the arcs between them.
 
@@ -49,16 +61,19 @@ class Timelines:
     """
 
     def __init__(
-        self, functions: Sequence[ArcFunction], joins: Sequence[Joins], check_level: Callable[[int], None]
+        self,
+        functions: Sequence[ArcFunction],
+        joins: Sequence[Joins],
+        check_level: Callable[[int], None],
+        known: KnownNodes | None = None,
     ) -> None:
         self._functions = functions
         self._joins = joins
         self._check_level = check_level
         self._narrows = any(each.narrows for each in joins)
-        self.timelines: dict[Node, Timeline] = {}
-        self._inputs: dict[Node, tuple[Value, ...]] = {}
-        self._arcs: dict[Node, tuple[Arc, ...]] = {}
-        self._targets: dict[Node, tuple[Node, ...]] = {}
+        self.known = KnownNodes() if known is None else known
+        self.timelines, self._inputs = self.known.timelines, self.known.inputs
+        self._arcs, self._targets = self.known.arcs, self.known.targets
         self._waiting: list[tuple[int, Node]] = []
         self._due: dict[Node, int] = {}
         self._before: dict[Node, Timeline] = {}
@@ -266,10 +281,13 @@ class Timelines:
 
 
 def _take_out(members: dict[Node, tuple[Member, ...]], node: Node, member: Member) -> None:
-    place = members[node].index(member)
-    members[node] = (*members[node][:place], *members[node][place + 1 :])
-    if not members[node]:
-        del members[node]
+    before = members.get(node, ())
+    place = before.index(member)
+    after = (*before[:place], *before[place + 1 :])
+    if after:
+        members[node] = after
+    else:
+        members.pop(node)
 
 
 def _value_at(timeline: Timeline, iteration: int) -> Value | None:

@@ -11,6 +11,7 @@ from typing import Any, Final, cast
 
 from tidelog import storage, values
 from tidelog.engine.local.by_row.tables import LaidOut, StrataTables
+from tidelog.plan import lattice_arcs
 from tidelog.storage.relation_indexes import IndexName
 from tidelog.values.image import Add, ArrayOf
 
@@ -59,9 +60,13 @@ def read_tables(tables: StrataTables, about: Mapping[str, Any], array_of: ArrayO
 def layout_stamp() -> str:
     """Return what differs between two versions that lay texts, relations or strata out in different ways."""
     stamp = blake2b(digest_size=16)
-    for folder in (Path(__file__).parent, *map(Path, storage.__path__), *map(Path, values.__path__)):
-        for path in sorted(folder.glob("*.py")):
-            stamp.update(path.read_bytes())
+    here = Path(__file__).parent
+    folders = (here, *map(Path, storage.__path__), *map(Path, values.__path__))
+    modules = [path for folder in folders for path in sorted(folder.glob("*.py"))]
+    # Timelines are kept by the arcs of their rules.
+    modules += [*sorted(here.parent.glob("timelines*.py")), Path(lattice_arcs.__file__)]
+    for path in modules:
+        stamp.update(path.read_bytes())
     return stamp.hexdigest()
 
 
