@@ -371,6 +371,15 @@ class LocalMaintainedEngine(LocalEngine):
         """Return the relations that are the keys of an index of another one."""
         return self._projections
 
+    def lattice_periods(
+        self, relation: str, row: Sequence[int]
+    ) -> Sequence[tuple[int, Sequence[int], bool]] | None:
+        """Return the rows that the key of a row had, from which iteration on, and which narrowing led to.
+
+        None if the lattices of the relation's stratum are not followed by timelines.
+        """
+        return self.timelines.periods(relation, row)
+
     def check_keys(self, stratum: Stratum, changes: Mapping[str, RowDelta] | None) -> None:
         """Raise if a relation with `keys` has two facts for a key after these changes (None: any)."""
         rows = None if changes is None else {name: (x.deleted, x.inserted) for name, x in changes.items()}

@@ -15,7 +15,7 @@ from tidelog.engine.local.lattice_values import (
     Value,
 )
 from tidelog.engine.local.state import LocalState
-from tidelog.engine.local.timelines import Arc, KnownNodes, Node, Timelines
+from tidelog.engine.local.timelines import DESCENT, Arc, KnownNodes, Node, Timelines
 from tidelog.engine.local.timelines_image import ArcRows, node_width, read_timelines, write_timelines
 from tidelog.engine.protocol import StratumStatistics, UserFunctions
 from tidelog.maintain.epoch_marks import EpochMarks
@@ -123,6 +123,16 @@ class KeptTimelines:
     def _value_sizes(self) -> list[int]:
         return [len(relation.lattice_columns) for relation in self._relations]
 
+    def has(self, relation: str) -> bool:
+        """Say whether a relation is of the stratum."""
+        return relation in self._numbers
+
+    def periods(self, relation: str, row: Row) -> list[tuple[int, Row, bool]]:
+        """Return the rows that the key of a row had, from which iteration on, and which narrowing led to."""
+        node, _ = self._taken_apart(relation, row)
+        timeline = self.timelines.timelines.get(node, ())
+        return [(at, self._row(node, value), at >= DESCENT) for at, value in timeline]
+
     def facts(self) -> dict[str, Int64s]:
         """Return the facts of every relation, as rows."""
         last = ((node, timeline[-1][1]) for node, timeline in self.timelines.timelines.items())
@@ -140,16 +150,19 @@ class KeptTimelines:
         key = (row[place] for place in self._plain[number])
         return (number, *key), tuple(row[place] for place in self._relations[number].lattice_columns)
 
+    def _row(self, node: Node, value: Value) -> Row:
+        number = node[0]
+        row = [0] * self._relations[number].arity
+        for place, code in zip(self._plain[number], node[1:], strict=True):
+            row[place] = code
+        for place, code in zip(self._relations[number].lattice_columns, value, strict=True):
+            row[place] = code
+        return row
+
     def _rows(self, facts: Iterable[tuple[Node, Value]]) -> dict[str, Int64s]:
         rows: list[list[Row]] = [[] for _ in self._relations]
         for node, value in facts:
-            number = node[0]
-            row = [0] * self._relations[number].arity
-            for place, code in zip(self._plain[number], node[1:], strict=True):
-                row[place] = code
-            for place, code in zip(self._relations[number].lattice_columns, value, strict=True):
-                row[place] = code
-            rows[number].append(row)
+            rows[node[0]].append(self._row(node, value))
         return {
             name: np.array(rows[number], np.int64).reshape(-1, self._relations[number].arity)
             for name, number in self._numbers.items()
@@ -242,6 +255,14 @@ class TimelineKeeper:
         """Say whether a stratum is evaluated and followed by timelines."""
         name = stratum.relations[0]
         return name in self._plans and self._plans[name].reason is None and name not in self._broken
+
+    def periods(self, relation: str, row: Row) -> list[tuple[int, Row, bool]] | None:
+        """Return the rows that the key of a row had, from which iteration on, and which narrowing led to.
+
+        None if the relation's stratum is not followed.
+        """
+        kept = next((each for each in self._kept.values() if each.has(relation)), None)
+        return None if kept is None else kept.periods(relation, row)
 
     def follows(self, stratum: Stratum) -> bool:
         """Say whether the timelines of a stratum are up to date."""

@@ -9,7 +9,7 @@ from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Absence, Aggregation, Derivation, Premise
 from tidelog.explain.proofs.proof import Proof
 from tidelog.explain.proofs.rules import QuotedRule
-from tidelog.explain.proofs.steps import Equivalence, Input
+from tidelog.explain.proofs.steps import Equivalence, Input, LatticeMove
 from tidelog.views.fact_text import write_value
 from tidelog.web.chains import ProofChain
 from tidelog.web.replies import mistake
@@ -189,4 +189,6 @@ def plain_rule(rule: QuotedRule) -> QuotedRuleReply:
 def _law(step: object) -> str:
     if isinstance(step, Equivalence):
         return "because the relation is an equivalence"
+    if isinstance(step, LatticeMove) and step.kind != "join":
+        return f"{step.kind} of the first: {', '.join(map(str, step.applied))}"
     return "the least upper bound of these"

@@ -1,16 +1,20 @@
 """A proof checked by substitution: bindings put into the rules as they were written."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.reference.terms import same
 from tidelog.engine.reference.variables import awaited, mentioned
+from tidelog.errors import TidelogError
+from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Derivation, Premise
-from tidelog.explain.proofs.lattice import has_moving_bounds, join_facts
+from tidelog.explain.proofs.lattice import join_all
+from tidelog.explain.proofs.lattice_moves import kind_of, moved
 from tidelog.explain.proofs.order import is_stateful, waits_for_state
 from tidelog.explain.proofs.prover import Prover
-from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin, premises_of
+from tidelog.explain.proofs.source import Level
+from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin, LatticeMove, premises_of
 from tidelog.explain.proofs.wording import word_literal
 from tidelog.program.nodes import (
     Atom,
@@ -44,9 +48,16 @@ class CheckedProof:
 def check_proof(proof: "Proof") -> CheckedProof:
     """Return whether every step of a proof is right; see `Proof.check`."""
     checker = _Checker(proof.explorer.prover)
-    return CheckedProof(
-        tuple(f"{node.atom}: {problem}" for node in proof.in_order() for problem in checker.node(node))
-    )
+    nodes: Iterable[Proof] = (proof,)
+    missing: list[str] = []
+    try:
+        nodes = tuple(proof.in_order())
+    except TidelogError as error:
+        if any(each.code != "no-proof" for each in error.diagnostics):
+            raise
+        missing = [each.message for each in error.diagnostics]
+    found = [f"{node.atom}: {problem}" for node in nodes for problem in checker.node(node)]
+    return CheckedProof((*found, *missing))
 
 
 class _Checker:
@@ -58,8 +69,12 @@ class _Checker:
 
     def node(self, node: "Proof") -> Iterator[str]:
         """Yield what is wrong with one step."""
-        if tuple(premise.atom for premise in node.premises) != premises_of(node.step):
+        if not self.held(node):
+            yield "its key has another value"
+        elif tuple(premise.atom for premise in node.premises) != premises_of(node.step):
             yield "the premises are not those of the step"
+        if self.has_whiles(node) and node.level is not None:
+            yield from self.came_about(node, node.level)
         match node.step:
             case Input():
                 if not self.prover.source.is_input(node.relation, node.fact):
@@ -70,6 +85,8 @@ class _Checker:
                 yield from self.equivalence(node.step, node)
             case LatticeJoin():
                 yield from self.join(node.step, node)
+            case LatticeMove():
+                yield from self.move(node.step, node)
 
     def derivation(self, derivation: Derivation, node: "Proof") -> Iterator[str]:
         """Yield what is wrong with a rule application."""
@@ -187,14 +204,51 @@ class _Checker:
 
     def join(self, step: LatticeJoin, node: "Proof") -> Iterator[str]:
         """Yield what is wrong with a least upper bound."""
-        total = step.parts[0].fact
-        for part in step.parts[1:]:
-            total = join_facts(self.prover.deriver, node.relation, total, part.fact)
-        deriver = self.prover.deriver
-        if has_moving_bounds(deriver, node.relation):
-            total = join_facts(deriver, node.relation, total, node.fact)
+        yield from self.of_one_key((node.atom, *step.parts))
+        total = join_all(self.prover.deriver, node.relation, [part.fact for part in step.parts])
         if total != node.fact:
-            yield f"the least upper bound is {total}"
+            yield f"the least upper bound is {GroundAtom(node.relation, total)}"
+
+    def move(self, step: LatticeMove, node: "Proof") -> Iterator[str]:
+        """Yield what is wrong with a value that was made of the one before."""
+        yield from self.of_one_key((node.atom, step.before, *step.parts))
+        facts = [part.fact for part in step.parts]
+        is_narrowed = step.kind == "narrowing"
+        deriver = self.prover.deriver
+        found, applied = moved(deriver, node.relation, step.before.fact, facts, is_narrowed=is_narrowed)
+        if applied != step.applied or kind_of(applied, is_narrowed=is_narrowed) != step.kind:
+            yield f"what was applied is {', '.join(map(str, applied)) or 'the join alone'}"
+        if found != node.fact:
+            yield f"the {step.kind} gives {GroundAtom(node.relation, found)}"
+
+    def of_one_key(self, atoms: Sequence[GroundAtom]) -> Iterator[str]:
+        """Yield the atoms that differ from the first one in columns that are no lattice."""
+        columns = self.book.program.relations[atoms[0].relation].columns
+        for atom in atoms[1:]:
+            pairs = zip(atoms[0].fact, atom.fact, columns, strict=True)
+            if atom.relation != atoms[0].relation or any(
+                not column.is_lattice and not same(left, right) for left, right, column in pairs
+            ):
+                yield f"{atom} has another key"
+
+    def has_whiles(self, node: "Proof") -> bool:
+        """Say whether a fact may hold for several whiles, because values are widened or narrowed."""
+        return self.book.has_moving_bounds(node.relation) and not node.is_asserted
+
+    def held(self, node: "Proof") -> bool:
+        """Say whether a fact held when it is said to."""
+        return not self.has_whiles(node) or node.level is not None
+
+    def came_about(self, node: "Proof", level: Level) -> Iterator[str]:
+        """Yield what is wrong with how a value came about, where values are widened or narrowed."""
+        before, is_narrowed = self.prover.before(node.atom, level)
+        step = node.step
+        if not isinstance(step, LatticeMove):
+            if before is not None:
+                yield f"it was made of {GroundAtom(node.relation, before)}"
+        elif step.before.fact != before or (step.kind == "narrowing") != is_narrowed:
+            known = "no value" if before is None else GroundAtom(node.relation, before)
+            yield f"the value before was {known}"
 
 
 def mentioned_in(literal: Generator) -> frozenset[str]:

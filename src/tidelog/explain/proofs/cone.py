@@ -9,7 +9,7 @@ from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Derivation
 from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.source import Level
-from tidelog.explain.proofs.steps import Input, Step, is_asserted, places_of
+from tidelog.explain.proofs.steps import Input, Step, asserted_from, places_of
 
 FACT_LIMIT: Final = 100_000
 Cycles = Literal["refuse", "levels"]
@@ -62,6 +62,12 @@ def explore_cone(
 def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[Step, tuple[Place, ...]]]:
     atom, below, asserted = place
     is_stored = prover.book.is_stored(atom.relation)
+    if prover.book.has_moving_bounds(atom.relation):
+        # What a fact may rest on depends on when it held.
+        level = below if asserted else prover.level(atom, below)
+        step = prover.step(atom, below, asserted=asserted)
+        yield step, _places(prover, step, level)
+        return
     if is_stored and prover.source.is_input(atom.relation, atom.fact):
         yield Input(), ()
     if by_levels and is_stored and not asserted:
@@ -77,10 +83,10 @@ def _steps(prover: Prover, place: Place, *, by_levels: bool) -> Iterator[tuple[S
 
 
 def _places(prover: Prover, step: Step, below: Level | None) -> tuple[Place, ...]:
-    asserted = is_asserted(step)
+    first = asserted_from(step)
     return tuple(
-        (atom, below if asserted or not prover.book.is_stored(atom.relation) else None, asserted)
-        for atom in places_of(step)
+        (atom, prover.limit_of(atom, below, asserted=place >= first), place >= first)
+        for place, atom in enumerate(places_of(step))
     )
 
 

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.derivation import Absence, Derivation, Premise
-from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin
+from tidelog.explain.proofs.steps import Equivalence, Input, LatticeJoin, LatticeMove
 from tidelog.program.suggest import counted
 from tidelog.values import Value
 from tidelog.views.fact_text import write_value
@@ -40,6 +40,9 @@ def items_of(proof: "Proof") -> tuple[Item, ...]:
             )
         case LatticeJoin():
             return tuple(Item(str(part), nodes[part]) for part in step.parts)
+        case LatticeMove():
+            before, *parts = proof.premises
+            return (Item(str(step.before), before, "before"), *(Item(str(x.atom), x) for x in parts))
         case Derivation():
             found = []
             for part in step.parts:
@@ -73,6 +76,10 @@ def note_of(proof: "Proof") -> str:
             return "equivalence: occurs in a pair" if start == goal else "equivalence"
         case LatticeJoin():
             return "least upper bound"
+        case LatticeMove(kind="join"):
+            return "least upper bound with the value before"
+        case LatticeMove() as move:
+            return f"{move.kind}: {', '.join(map(str, move.applied)) or 'what rules make of it'}"
 
 
 def is_leaf_relation(proof: "Proof") -> bool:

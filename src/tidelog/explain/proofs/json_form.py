@@ -9,7 +9,7 @@ from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Absence, Aggregation
 from tidelog.explain.proofs.graph import GraphNode, number_nodes
 from tidelog.explain.proofs.rules import QuotedRule
-from tidelog.explain.proofs.steps import Equivalence
+from tidelog.explain.proofs.steps import Equivalence, LatticeMove
 from tidelog.values import Branch, Value
 
 if TYPE_CHECKING:
@@ -91,6 +91,8 @@ def _node(node: GraphNode) -> Json:
     }
     if isinstance(proof.step, Equivalence):
         shown["turned"] = list(proof.step.turned)
+    if isinstance(proof.step, LatticeMove):
+        shown["applied"] = list(map(str, proof.step.applied))
     return shown
 
 

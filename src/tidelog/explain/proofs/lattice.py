@@ -1,6 +1,6 @@
 """The parts whose least upper bound a fact with lattice columns is."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivations import Deriver
@@ -12,16 +12,11 @@ from tidelog.values import Fact
 def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> LatticeJoin | None:
     """Return a few facts, asserted before a level, whose least upper bound is the fact.
 
-    They come from inputs, from rules, and from what the fact was before. Where values are widened or
-    narrowed, the fact is above what inputs and rules assert, and not more.
+    They come from inputs, from rules, and from what the fact was before.
     """
     chosen: list[Fact] = []
     total: Fact | None = None
-    moves = has_moving_bounds(deriver, atom.relation)
-    for fact in dict.fromkeys(_parts(deriver, atom, below)):
-        if moves and join_facts(deriver, atom.relation, atom.fact, fact) != atom.fact:
-            # A value that was narrowed since was made from it.
-            continue
+    for fact in dict.fromkeys(asserted_facts(deriver, atom, below)):
         joined = fact if total is None else join_facts(deriver, atom.relation, total, fact)
         if joined != total:
             chosen.append(fact)
@@ -30,16 +25,7 @@ def find_parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Latti
             # An early part may have become superfluous since.
             kept = _needed(deriver, atom, chosen)
             return LatticeJoin(tuple(GroundAtom(atom.relation, each) for each in kept))
-    if moves and chosen:
-        return LatticeJoin(tuple(GroundAtom(atom.relation, each) for each in chosen))
     return None
-
-
-def has_moving_bounds(deriver: Deriver, relation: str) -> bool:
-    """Say whether values of a relation are widened or narrowed, so that they are not just joined."""
-    program = deriver.book.program
-    types = (column.type for column in program.relations[relation].columns if column.is_lattice)
-    return any(program.lattices[name].widen or program.lattices[name].narrow for name in types)
 
 
 def order_facts(deriver: Deriver, atom: GroundAtom) -> dict[GroundAtom, int]:
@@ -110,27 +96,31 @@ def _needed(deriver: Deriver, atom: GroundAtom, chosen: list[Fact]) -> list[Fact
     kept = list(chosen)
     for fact in chosen:
         rest = [each for each in kept if each != fact]
-        if rest and _join_all(deriver, atom.relation, rest) == atom.fact:
+        if rest and join_all(deriver, atom.relation, rest) == atom.fact:
             kept = rest
     return kept
 
 
-def _join_all(deriver: Deriver, relation: str, facts: list[Fact]) -> Fact:
+def join_all(deriver: Deriver, relation: str, facts: Sequence[Fact]) -> Fact:
+    """Return the least upper bound of facts that agree on the plain columns."""
     total = facts[0]
     for fact in facts[1:]:
         total = join_facts(deriver, relation, total, fact)
     return total
 
 
-def _parts(deriver: Deriver, atom: GroundAtom, below: Level | None) -> Iterator[Fact]:
+def asserted_facts(
+    deriver: Deriver, atom: GroundAtom, below: Level | None, *, with_inputs: bool = True
+) -> Iterator[Fact]:
+    """Yield what inputs and rules assert of a fact's key, and what it was before if bounds do not move."""
     columns = deriver.book.program.relations[atom.relation].columns
     key = {place: atom.fact[place] for place, column in enumerate(columns) if not column.is_lattice}
     solver = deriver.solver
-    for fact in solver.source.input_facts(atom.relation):
+    for fact in solver.source.input_facts(atom.relation) if with_inputs else ():
         if all(fact[place] == value for place, value in key.items()):
             yield fact
     for rule in deriver.book.rules_of(atom.relation):
         yield from deriver.heads(rule, key, below)
-    if below is not None and not has_moving_bounds(deriver, atom.relation):
+    if below is not None and not deriver.book.has_moving_bounds(atom.relation):
         # What the fact was in earlier iterations, where that is known.
         yield from (fact for fact in solver.facts(atom.relation, key, below) if fact != atom.fact)

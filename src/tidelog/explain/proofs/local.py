@@ -15,7 +15,7 @@ import numpy.typing as npt
 from tidelog.dataclass import dataclass
 from tidelog.engine.local.settle import needs_settling
 from tidelog.engine.protocol import Codes
-from tidelog.explain.proofs.source import Level, Partner
+from tidelog.explain.proofs.source import Level, Partner, Period
 from tidelog.explain.proofs.work import SearchWork
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
@@ -57,6 +57,14 @@ class LocalEngineState(Protocol):
 
     def input_facts(self, relation: str) -> Sequence[Codes]:
         """Return the input facts of a relation."""
+
+    def lattice_periods(
+        self, relation: str, row: Sequence[int]
+    ) -> Sequence[tuple[int, Sequence[int], bool]] | None:
+        """Return the rows that the key of a row had, from which iteration on, and which narrowing led to.
+
+        None if the engine does not know.
+        """
 
 
 class LocalFacts:
@@ -118,6 +126,18 @@ class LocalFacts:
             return None
         iteration = int(self._engine.relations[relation].levels[number])
         return (0, iteration) if self._across else (self._strata[relation], iteration)
+
+    def periods(self, relation: str, fact: Fact) -> Sequence[Period] | None:
+        """Return the facts that the key of a fact had, in their order; None if that is not known."""
+        codes = self._codes(relation, dict(enumerate(fact)))
+        found = None if codes is None else self._engine.lattice_periods(relation, list(codes.values()))
+        if found is None:
+            return None
+        decoders = self._decoders[relation]
+        return [
+            Period(at, tuple(decode(code) for decode, code in zip(decoders, row, strict=True)), is_narrowed)
+            for at, row, is_narrowed in found
+        ]
 
     def is_input(self, relation: str, fact: Fact) -> bool:
         """Say whether the fact is an input fact."""

@@ -18,7 +18,15 @@ from tidelog.explain.proofs.json_form import Json, proof_value, write_json
 from tidelog.explain.proofs.prover import Prover
 from tidelog.explain.proofs.rules import QuotedRule
 from tidelog.explain.proofs.source import Level
-from tidelog.explain.proofs.steps import Equivalence, Input, Step, is_asserted, places_of, premises_of
+from tidelog.explain.proofs.steps import (
+    Equivalence,
+    Input,
+    LatticeMove,
+    Step,
+    asserted_from,
+    places_of,
+    premises_of,
+)
 from tidelog.explain.proofs.support import find_support
 from tidelog.explain.proofs.text import draw_text
 from tidelog.values import Fact, Value
@@ -26,7 +34,7 @@ from tidelog.values import Fact, Value
 if TYPE_CHECKING:
     from tidelog.values.arrow import pa
 
-ProofKind = Literal["input", "rule", "equivalence", "join"]
+ProofKind = Literal["input", "rule", "equivalence", "join", "widening", "narrowing"]
 _Key = tuple[GroundAtom, Level | None, bool]
 
 
@@ -55,8 +63,9 @@ class Explorer:
 
     def node(self, atom: GroundAtom, below: Level | None = None, *, asserted: bool = False) -> "Proof":
         """Return the one proof of a fact."""
-        is_free = self.chosen is not None or self.prover.book.is_stored(atom.relation)
-        key = (atom, None if is_free and not asserted else below, asserted)
+        limit = self.prover.limit_of(atom, below, asserted=asserted)
+        is_inlined = not self.prover.book.is_stored(atom.relation)
+        key = (atom, None if self.chosen is not None and is_inlined and not asserted else limit, asserted)
         found = self.nodes.get(key)
         if found is None:
             found = self.nodes[key] = Proof(self, atom, key[1], asserted=asserted)
@@ -72,8 +81,8 @@ class Proof:
     """Why a fact holds: `proof.step` proves it from `proof.premises`, each a proof itself.
 
     Steps and premises are found when they are first read, fragment by fragment; equal facts share one
-    node. `kind` is `input` for an input fact, `rule` for a derivation, `equivalence` and `join` where a
-    law of the relation adds facts. Printing a proof draws a tree.
+    node. `kind` is `input` for an input fact, `rule` for a derivation, `equivalence`, `join`, `widening` and
+    `narrowing` where a law of the relation adds facts. Printing a proof draws a tree.
 
         proof = db.why("path(1, 3)")
         proof.rule.text, proof.bindings, [str(each.atom) for each in proof.premises]
@@ -121,7 +130,7 @@ class Proof:
         """
         with self._explorer.lock:
             self._explorer.check_epoch(self.atom)
-            return None if self._asserted else self._explorer.prover.level(self.atom)
+            return None if self._asserted else self._explorer.prover.level(self.atom, self._below)
 
     @property
     def limit(self) -> Level | None:
@@ -131,9 +140,16 @@ class Proof:
     @cached_property
     def premises(self) -> "tuple[Proof, ...]":
         """Return proofs of the facts that the step rests on, each once."""
-        step = self.step
-        asserted = is_asserted(step)
-        return tuple(self._explorer.node(atom, self.limit, asserted=asserted) for atom in premises_of(step))
+        first = asserted_from(self.step)
+        return tuple(
+            self._explorer.node(atom, self.limit, asserted=place >= first)
+            for place, atom in enumerate(premises_of(self.step))
+        )
+
+    @property
+    def is_asserted(self) -> bool:
+        """Say whether a law of the relation is applied to the fact, which a rule or an input asserts."""
+        return self._asserted
 
     @property
     def kind(self) -> ProofKind:
@@ -145,6 +161,8 @@ class Proof:
                 return "rule"
             case Equivalence():
                 return "equivalence"
+            case LatticeMove(kind=kind):
+                return kind
             case _:
                 return "join"
 
@@ -336,7 +354,11 @@ class Proof:
         sizes: dict[int, int] = {}
         for node in self.in_order():
             of_atom = {premise.atom: sizes[id(premise)] for premise in node.premises}
-            sizes[id(node)] = 1 + sum(of_atom[atom] for atom in places_of(node.step))
+            below = [of_atom[atom] for atom in places_of(node.step)]
+            if isinstance(node.step, LatticeMove):
+                # A fact before that is asserted again has two proofs.
+                below = [sizes[id(premise)] for premise in node.premises]
+            sizes[id(node)] = 1 + sum(below)
         return sizes[id(self)]
 
 

@@ -12,11 +12,13 @@ from tidelog.explain.proofs.derivation import Derivation
 from tidelog.explain.proofs.derivations import Deriver
 from tidelog.explain.proofs.equivalence import find_chain
 from tidelog.explain.proofs.lattice import find_parts, order_facts
+from tidelog.explain.proofs.lattice_moves import find_move
 from tidelog.explain.proofs.replay import ReplayedFacts
 from tidelog.explain.proofs.rules import RuleBook
 from tidelog.explain.proofs.solve import BodySolver
 from tidelog.explain.proofs.source import FactSource, Level
 from tidelog.explain.proofs.steps import Input, Step
+from tidelog.values import Fact
 
 _INPUT = Input()
 
@@ -38,10 +40,31 @@ class Prover:
             return self.source.contains(atom.relation, atom.fact)
         return any(True for _ in self.deriver.derivations(atom))
 
-    def level(self, atom: GroundAtom) -> Level | None:
-        """Return the level of a fact, None for one of an inlined relation."""
+    def limit_of(self, atom: GroundAtom, below: Level | None, *, asserted: bool) -> Level | None:
+        """Return what of `below` tells a fact from the same one elsewhere in a proof.
+
+        Where bounds move, a fact may hold for several whiles.
+        """
+        if asserted or not self.book.is_stored(atom.relation):
+            return below
+        if below is None or not self.book.has_moving_bounds(atom.relation):
+            return None
+        if below[0] != self.book.strata[atom.relation]:
+            return None
+        level = self.level(atom, below)
+        return below if level is None else (level[0], level[1] + 1)
+
+    def level(self, atom: GroundAtom, below: Level | None = None) -> Level | None:
+        """Return the level of a fact, None for one of an inlined relation.
+
+        Where bounds move it is that of the last while before `below` in which the fact held, if it held then.
+        """
         if not self.book.is_stored(atom.relation):
             return None
+        if self.book.has_moving_bounds(atom.relation):
+            period = self.source.period(atom.relation, atom.fact, below)
+            is_there = period is not None and period.fact == atom.fact
+            return (self.book.strata[atom.relation], period.iteration) if period and is_there else None
         if self.book.aggregates_itself(atom.relation) and not self.source.is_replayed(atom.relation):
             # What its aggregates were worth depends on the order, which must be one for the whole proof.
             self.source.replay(atom.relation)
@@ -59,8 +82,13 @@ class Prover:
         """Return a step that proves the fact from facts of smaller levels.
 
         `below` is for facts without a level: those of inlined relations, and, with `asserted`, those
-        that a law of their relation is applied to.
+        that a law of their relation is applied to. Where bounds move it says which while is meant.
         """
+        if not asserted and self.book.has_moving_bounds(atom.relation):
+            found = self._moved(atom, self.level(atom, below))
+            if found is None:
+                raise TidelogError([_no_proof(atom)])
+            return found
         if not asserted and self.book.is_stored(atom.relation):
             below = self.level(atom)
         found = self._step(atom, below, asserted=asserted)
@@ -79,6 +107,21 @@ class Prover:
         for derivation in self.deriver.derivations(atom):
             if atom not in derivation.premises:
                 yield derivation
+
+    def before(self, atom: GroundAtom, level: Level) -> tuple[Fact | None, bool]:
+        """Return what the key of a fact had before a level, and whether narrowing led on from there."""
+        before = self.source.period(atom.relation, atom.fact, level)
+        now = self.source.period(atom.relation, atom.fact, (level[0], level[1] + 1))
+        return None if before is None else before.fact, now is not None and now.is_narrowed
+
+    def _moved(self, atom: GroundAtom, level: Level | None) -> Step | None:
+        """Return the step that proves a fact of a stratum in which bounds move."""
+        if level is None:
+            return None
+        before, is_narrowed = self.before(atom, level)
+        if before is not None:
+            return find_move(self.deriver, atom, before, level, is_narrowed=is_narrowed)
+        return self._step(atom, level, asserted=False)
 
     def _may_replay(self, atom: GroundAtom) -> bool:
         return self.book.is_stored(atom.relation) and self.book.may_lack_levels(atom.relation)

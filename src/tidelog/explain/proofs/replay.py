@@ -6,7 +6,7 @@ that subsumption deleted or a lattice joined into larger ones later. This takes 
 size of what the stratum reads, and is done at most once for each stratum and epoch.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
@@ -14,7 +14,14 @@ from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.reference import ReferenceEngine
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.rules import RuleBook, reads_itself
-from tidelog.explain.proofs.source import FactSource, Level, OtherLevels, PlainFacts
+from tidelog.explain.proofs.source import (
+    FactSource,
+    KeepingPeriods,
+    Level,
+    OtherLevels,
+    Period,
+    PlainFacts,
+)
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
@@ -35,7 +42,11 @@ class ReplayedFacts(OtherLevels):
         super().__init__(source)
         self._book = book
         self._replayed: dict[str, PlainFacts] = {}
-        self._unordered = _unordered(book.checked)
+        self._unordered = frozenset(
+            name for name in _unordered(book.checked) if not book.has_moving_bounds(name)
+        )
+        # Of relations with moving bounds, by key, where the source does not know them.
+        self._periods: dict[str, Mapping[Fact, Sequence[Period]]] = {}
         self._numbers = {
             name: number for number, each in enumerate(book.checked.strata) for name in each.relations
         }
@@ -59,10 +70,41 @@ class ReplayedFacts(OtherLevels):
             recorder.take(name, self._source.input_facts(name))
         recorder.evaluate(SilentObserver())
         for name in stratum.relations:
+            self._periods[name] = recorder.periods.get(name, {})
             levels = {fact: (number, iteration) for fact, iteration in recorder.levels[name].items()}
             self._replayed[name] = PlainFacts(
                 {name: levels}, input_facts={name: self._source.input_facts(name)}, levels={name: levels}
             )
+
+    # --- moving bounds -----------------------------------------------------------------------------
+
+    def period(self, relation: str, fact: Fact, below: Level | None) -> Period | None:
+        """Return what the key of a fact had just before a level, of a relation with moving bounds."""
+        found = [
+            each
+            for each in self._all_periods(relation, fact)
+            if below is None or (self._numbers[relation], each.iteration) < below
+        ]
+        return found[-1] if found else None
+
+    def _all_periods(self, relation: str, fact: Fact) -> Sequence[Period]:
+        source = self._source
+        found = source.periods(relation, fact) if isinstance(source, KeepingPeriods) else None
+        if found is None:
+            if relation not in self._periods:
+                self.replay(relation)
+            found = self._periods[relation].get(_key(self._book.checked, relation, fact), ())
+        return found
+
+    def facts_before(self, relation: str, bound: Mapping[int, Value], below: Level) -> Iterator[Fact]:
+        """Yield the facts with these values that a relation with moving bounds had just before a level."""
+        columns = self._book.checked.relations[relation].columns
+        plain = {place: value for place, value in bound.items() if not columns[place].is_lattice}
+        # A key that has a value keeps having one.
+        for last in self._source.matches(relation, plain):
+            period = self.period(relation, last, below)
+            if period is not None and all(period.fact[place] == value for place, value in bound.items()):
+                yield period.fact
 
     # --- as a source -----------------------------------------------------------------------------
 
@@ -84,6 +126,10 @@ class ReplayedFacts(OtherLevels):
 
     def level(self, relation: str, fact: Fact) -> Level | None:
         """Return when the fact first held, from the replay where there was one."""
+        if self._book.has_moving_bounds(relation):
+            period = self.period(relation, fact, None)
+            is_last = period is not None and period.fact == fact
+            return (self._numbers[relation], period.iteration) if period is not None and is_last else None
         if relation not in self._unordered:
             return self._replayed.get(relation, self._source).level(relation, fact)
         height = self._ordered.get(GroundAtom(relation, fact))
@@ -107,6 +153,7 @@ class ReplayedFacts(OtherLevels):
         """Say whether the source underneath knows the levels of the relation's facts."""
         searching = self._searching
         has_levels = relation not in self._replayed and relation not in self._unordered
+        has_levels = has_levels and not self._book.has_moving_bounds(relation)
         return searching is not None and has_levels and searching.searches(relation)
 
 
@@ -116,6 +163,9 @@ class _Recorder(ReferenceEngine):
     def __init__(self, program: Program, book: RuleBook) -> None:
         super().__init__(program, book.codec, Settings(), book.functions, book.numbering.copy())
         self.levels: dict[str, dict[Fact, int]] = {name: {} for name in self._program.relations}
+        self.periods: dict[str, dict[Fact, list[Period]]] = {
+            name: {} for name in self._program.relations if book.has_moving_bounds(name)
+        }
         self._iteration: dict[tuple[str, ...], int] = {}
 
     def take(self, relation: str, facts: Iterator[Fact]) -> None:
@@ -124,22 +174,33 @@ class _Recorder(ReferenceEngine):
 
     def _settle(self, stratum: Stratum, found: dict[str, set[Fact]]) -> bool:
         is_changed = super()._settle(stratum, found)
-        self._note(stratum)
+        self._note(stratum, is_narrowed=False)
         return is_changed
 
     def _replace(self, stratum: Stratum, facts: Mapping[str, AbstractSet[Fact]]) -> bool:
         is_changed = super()._replace(stratum, facts)
-        self._note(stratum)
+        self._note(stratum, is_narrowed=True)
         return is_changed
 
-    def _note(self, stratum: Stratum) -> None:
-        """Note which facts hold now for the first time."""
+    def _note(self, stratum: Stratum, *, is_narrowed: bool) -> None:
+        """Note which facts hold now for the first time, and which values keys have from now on."""
         iteration = self._iteration.get(stratum.relations, 0)
         for name in stratum.relations:
             known = self.levels[name]
             for fact in self._facts[name]:
                 known.setdefault(fact, iteration)
+                if name not in self.periods:
+                    continue
+                periods = self.periods[name].setdefault(_key(self._program, name, fact), [])
+                if not periods or periods[-1].fact != fact:
+                    periods.append(Period(iteration, fact, is_narrowed))
         self._iteration[stratum.relations] = iteration + 1
+
+
+def _key(program: Program, relation: str, fact: Fact) -> Fact:
+    """Return the values of the columns that are no lattice."""
+    columns = program.relations[relation].columns
+    return tuple(value for value, column in zip(fact, columns, strict=True) if not column.is_lattice)
 
 
 def _unordered(program: Program) -> frozenset[str]:

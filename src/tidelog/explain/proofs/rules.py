@@ -135,6 +135,15 @@ class RuleBook:
         """Say whether a choice, a size limit, a lattice or subsumption decides which facts stay."""
         return relation in self._lawful
 
+    def has_moving_bounds(self, relation: str) -> bool:
+        """Say whether values of the relation's stratum are widened or narrowed, and not just joined."""
+        return relation in self._moving
+
+    @cached_property
+    def _moving(self) -> frozenset[str]:
+        program = self.checked
+        return frozenset(name for each in program.strata if _moves(each, program) for name in each.relations)
+
     def may_lack_levels(self, relation: str) -> bool:
         """Say whether levels of the stratum may not tell in which order its facts were derived.
 
@@ -175,6 +184,12 @@ class RuleBook:
     def strata(self) -> Mapping[str, int]:
         """Return the number of each stored relation's stratum."""
         return {name: number for number, each in enumerate(self.checked.strata) for name in each.relations}
+
+
+def _moves(stratum: nodes.Stratum, program: nodes.Program) -> bool:
+    columns = (column for name in stratum.relations for column in program.relations[name].columns)
+    lattices = (program.lattices[column.type] for column in columns if column.is_lattice)
+    return any(each.widen is not None or each.narrow is not None for each in lattices)
 
 
 def reads_itself(stratum: nodes.Stratum) -> bool:

@@ -38,6 +38,9 @@ class Remembering(Protocol):
     def ever(self, relation: str, bound: Mapping[int, Value]) -> Iterator[Fact]:
         """Yield the facts that hold or held for a while with these values in these columns."""
 
+    def facts_before(self, relation: str, bound: Mapping[int, Value], below: Level) -> Iterator[Fact]:
+        """Yield the facts with these values that a relation with moving bounds had just before a level."""
+
 
 class BodySolver(Steps):
     """Finds the bindings of bodies over the facts of a source."""
@@ -51,6 +54,7 @@ class BodySolver(Steps):
         self._below: Level | None = None
         self._searching = source if isinstance(source, Searching) else None
         self._ever = source.ever if isinstance(source, Remembering) else source.matches
+        self._facts_before = source.facts_before if isinstance(source, Remembering) else None
 
     def bindings(self, body: Body, binding: Binding, below: Level | None = None) -> Iterator[Binding]:
         """Yield one binding for each derivation of the body that extends `binding`.
@@ -113,6 +117,9 @@ class BodySolver(Steps):
             return
         if below is None or self.book.strata[relation] != below[0]:
             yield from self.source.matches(relation, bound)
+            return
+        if self._facts_before is not None and self.book.has_moving_bounds(relation):
+            yield from self._facts_before(relation, bound, below)
             return
         for fact in self._ever(relation, bound):
             if self.is_below(relation, fact, below):

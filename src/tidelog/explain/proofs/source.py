@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from typing import Protocol, runtime_checkable
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.work import SearchWork
@@ -41,6 +41,22 @@ class FactSource(Protocol):
 
     def input_facts(self, relation: str) -> Iterator[Fact]:
         """Yield the input facts of a relation."""
+
+
+class Period(NamedTuple):
+    """A fact with the iteration from which on its key had it, and whether narrowing led to it."""
+
+    iteration: int
+    fact: Fact
+    is_narrowed: bool
+
+
+@runtime_checkable
+class KeepingPeriods(Protocol):
+    """A source that may know what the keys of lattice relations were in every iteration."""
+
+    def periods(self, relation: str, fact: Fact) -> Sequence[Period] | None:
+        """Return the facts that the key of a fact had, in their order; None if that is not known."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,12 @@
 """The ways in which a fact can be proved."""
 
+from typing import Literal
+
 from tidelog.dataclass import dataclass
 from tidelog.explain.proofs.atom import GroundAtom
 from tidelog.explain.proofs.derivation import Derivation, Premise
+from tidelog.values import Value
+from tidelog.views.fact_text import write_value
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +33,41 @@ class LatticeJoin:
     parts: tuple[GroundAtom, ...]
 
 
-Step = Input | Derivation | Equivalence | LatticeJoin
+MoveKind = Literal["join", "widening", "narrowing"]
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedFunctor:
+    """A widening or a narrowing, and the values it was applied to: the one before, and the joined one."""
+
+    functor: str
+    before: Value
+    joined: Value
+
+    def __str__(self) -> str:
+        return f"{self.functor}({write_value(self.before)}, {write_value(self.joined)})"
+
+
+@dataclass(frozen=True, slots=True)
+class LatticeMove:
+    """The key had the fact `before` until an iteration made this one of it.
+
+    Until the fixpoint the parts, which inputs or rules assert in that iteration, are joined with the fact
+    before, and what differs is widened if the lattice has a widening; behind the fixpoint the fact before is
+    narrowed to what the parts are joined to. `applied` are the functors with their values.
+    """
+
+    kind: MoveKind
+    before: GroundAtom
+    parts: tuple[GroundAtom, ...]
+    applied: tuple[AppliedFunctor, ...]
+
+
+Step = Input | Derivation | Equivalence | LatticeJoin | LatticeMove
 
 
 def premises_of(step: Step) -> tuple[GroundAtom, ...]:
-    """Return the facts a step rests on, each once."""
+    """Return the facts a step rests on, each once; a fact before may be asserted again as a part."""
     match step:
         case Input():
             return ()
@@ -43,6 +77,8 @@ def premises_of(step: Step) -> tuple[GroundAtom, ...]:
             return tuple(dict.fromkeys(step.pairs))
         case LatticeJoin():
             return step.parts
+        case LatticeMove():
+            return (step.before, *step.parts)
 
 
 def places_of(step: Step) -> tuple[GroundAtom, ...]:
@@ -56,6 +92,12 @@ def places_of(step: Step) -> tuple[GroundAtom, ...]:
     return (*positive, *(atom for aggregation in step.aggregations for atom in aggregation.group))
 
 
-def is_asserted(step: Step) -> bool:
-    """Say whether the premises of a step are to be proved without a law of their relation."""
-    return isinstance(step, Equivalence | LatticeJoin)
+def asserted_from(step: Step) -> int:
+    """Return from which premise on they are to be proved without a law of their relation."""
+    match step:
+        case Equivalence() | LatticeJoin():
+            return 0
+        case LatticeMove():
+            return 1
+        case _:
+            return len(places_of(step))
