@@ -9,6 +9,7 @@ from conformance.test_conformance import CASES, NAMES
 from support.epochs import Maintained
 from support.programs import Facts, build, outputs, read_inputs, run_program, show
 from tidelog.engine.epoch import Strategy
+from tidelog.program.lattice_tables import fixed_relations
 from tidelog.program.nodes import Directive, Program
 from tidelog.values.functors import order_key
 
@@ -21,11 +22,13 @@ NUMBERED = frozenset(
 def with_inputs(program: Program) -> tuple[Program, Facts]:
     """Return the program without the facts of relations that only have facts, and these facts.
 
-    A relation that is read as well keeps its facts: those that were read come first.
+    A relation that is read as well keeps its facts: those that were read come first. So does one in which a
+    lattice looks values up.
     """
     derived = {rule.head.relation for rule in program.rules if rule.body}
     written = dict.fromkeys(rule.head.relation for rule in program.rules)
-    free = [name for name in written if name not in derived and not program.is_input(name)]
+    kept = derived | fixed_relations(program)
+    free = [name for name in written if name not in kept and not program.is_input(name)]
     strata = tuple(
         replace(stratum, rules=tuple(rule for rule in stratum.rules if rule.head.relation not in free))
         for stratum in program.strata

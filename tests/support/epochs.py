@@ -27,6 +27,7 @@ from tidelog.engine.epoch import (
     Strategy,
     StratumReport,
 )
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.protocol import Codes, Settings, SilentObserver, UserFunctions
 from tidelog.maintain import LocalMaintainedEngine
 from tidelog.program.nodes import Program, Relation
@@ -97,7 +98,8 @@ class Maintained:
         self._new_engine()
 
     def _new_engine(self) -> None:
-        self.engine = LocalMaintainedEngine(self.program, self.codec, self.settings, self.functions)
+        functions = with_tables(self.program, self.functions)
+        self.engine = LocalMaintainedEngine(self.program, self.codec, self.settings, functions)
 
     def start(self, inputs: Mapping[str, Iterable[Fact]] | None = None) -> "Maintained":
         """Evaluate the first epoch."""

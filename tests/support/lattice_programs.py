@@ -25,6 +25,7 @@ class _Lattice(NamedTuple):
 _LATTICES: Final[Mapping[str, _Lattice]] = {
     "Constant": _Lattice("Lub -> @constant(_, _)", ("a", "b", "?"), ("v",), ("@constant(v, w)",)),
     "Types": _Lattice("Lub -> @union(_, _)", ("i", "s", "i|s", "t"), ("v",), ("@union(v, w)",)),
+    "Sign": _Lattice("Lub -> sign_join[_, _]", ("n", "z", "p", "np"), ("v",), ()),
     # Intervals that grow for ever unless something keeps them.
     "Interval": _Lattice(
         "Lub -> @hull(_, _)",
@@ -45,8 +46,23 @@ _LATTICES: Final[Mapping[str, _Lattice]] = {
         ("@cap(@both(v, w), 9)",),
     ),
 }
+_LATTICES_BY_RULES: Final = """
+.decl sign_below(x: Sign, y: Sign)
+sign_below("n", "np"). sign_below("z", "np"). sign_below("z", "zp"). sign_below("p", "zp").
+sign_below("np", "?"). sign_below("zp", "?").
+.decl sign_above(x: Sign, y: Sign)
+sign_above(x, x) :- sign_below(x, _).
+sign_above("?", "?").
+sign_above(x, z) :- sign_above(x, y), sign_below(y, z).
+.decl sign_join(x: Sign, y: Sign, z: Sign) keys x, y
+.decl sign_height(x: Sign, n: number)
+sign_height(x, n) :- sign_above(x, _), n = count : { sign_above(x, _) }.
+.decl sign_two(x: Sign, y: Sign, n: number)
+sign_two(x, y, n) :- sign_height(x, _), sign_height(y, _), n = count : { sign_above(x, z), sign_above(y, z) }.
+sign_join(x, y, z) :- sign_above(x, z), sign_above(y, z), sign_height(z, n), sign_two(x, y, n).
+"""
 # Lattices between whose values a rule may lead.
-_FAMILIES: Final = (("Constant",), ("Types",), ("Interval",), ("Wide",), ("Interval", "Tight"))
+_FAMILIES: Final = (("Constant",), ("Types",), ("Sign",), ("Interval",), ("Wide",), ("Interval", "Tight"))
 _SIGNATURES: Final = {
     "shift": "x: symbol, n: number",
     "cap": "x: symbol, n: number",
@@ -74,6 +90,7 @@ def lattice_programs(draw: Draw[Any]) -> RandomProgram:
             *(f".functor {name}({of}): symbol" for name, of in _SIGNATURES.items()),
             *(f".type {name} <: symbol" for name in _LATTICES),
             *(f".lattice {name}<> {{ {each.operators} }}" for name, each in _LATTICES.items()),
+            *_LATTICES_BY_RULES.strip().splitlines(),
             *rules,
         ]
     )
@@ -129,7 +146,7 @@ def _rule(draw: Draw[Any], head: str, relations: Mapping[str, str], stem: str) -
     """Draw a rule: a value goes on along an edge, alone, with another one, or into what is reached."""
     of = relations[head]
     first, second = (draw(st.sampled_from(list(relations))) for _ in range(2))
-    if draw(st.integers(0, 2)) == 2:
+    if _LATTICES[of].meetings and draw(st.integers(0, 2)) == 2:
         value = draw(st.sampled_from(_LATTICES[of].meetings))
         return f"{head}(y, as({value}, {of})) :- {first}(x, v), {second}(y, w), edge(x, y, _)."
     value = draw(st.sampled_from(_LATTICES[of].moves))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.protocol import Engine, Settings, SilentObserver, UserFunctions
 from tidelog.errors import TidelogError
 from tidelog.program import build_program
@@ -85,7 +86,9 @@ def run_program(
     codec = Codec(program.types)
     found = engine_class(engine)
     assert found is not None, f"there is no engine called {engine}"
-    running: Engine = found(program, codec, settings or Settings(jobs=1), functions or {})
+    running: Engine = found(
+        program, codec, settings or Settings(jobs=1), with_tables(program, functions or {})
+    )
     for relation, facts in (inputs or {}).items():
         insert(running, program.relations[relation], codec, facts)
     running.evaluate(SilentObserver())

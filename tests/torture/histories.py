@@ -13,6 +13,7 @@ from support.language_functions import FUNCTIONS
 from support.lattice_functions import LATTICE_FUNCTIONS
 from support.lattice_programs import lattice_epochs, lattice_programs
 from support.layered_programs import layered_epochs, layered_programs
+from support.programs import build
 from support.strategies import (
     RandomEpoch,
     RandomProgram,
@@ -23,6 +24,7 @@ from support.strategies import (
 )
 from tidelog.engine.epoch import Strategy
 from tidelog.engine.protocol import UserFunctions
+from tidelog.program.lattice_tables import fixed_relations
 from tidelog.values import Fact
 
 T = TypeVar("T")
@@ -157,8 +159,9 @@ def _removable(text: str) -> list[int]:
     """Return the lines that are rules the program can do without.
 
     A relation that is inlined must keep the rules it is replaced by, a component those it is made of, and a
-    rule with a `.plan` is more than its line.
+    rule with a `.plan` is more than its line. What operators of lattices depend on does not change.
     """
+    fixed = fixed_relations(build(text))
     lines = text.splitlines()
     inlined = {line.split()[1].split("(")[0] for line in lines if line.endswith(" inline")}
     return [
@@ -167,6 +170,6 @@ def _removable(text: str) -> list[int]:
         if line[:1].isalpha()
         and line.endswith(".")
         and " <= " not in line
-        and line.split("(")[0] not in inlined
+        and line.split("(")[0] not in inlined | fixed
         and not following.startswith(".plan")
     ]

@@ -4,12 +4,14 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar, overload
 
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.libraries import Libraries
 from tidelog.engine.protocol import UserFunctions
 from tidelog.engine.user_aggregates import is_object
 from tidelog.errors import Diagnostic, raise_if_any
 from tidelog.errors.arguments import Arguments
 from tidelog.program import nodes
+from tidelog.program.lattice_tables import table_functors, table_of
 from tidelog.program.nodes import Program
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.program.walk_nodes import walk
@@ -94,20 +96,22 @@ def bind_functions(
     Names in `functions` go before registered ones, and these before functions of libraries. A functor
     without a function, and a function that cannot take the declared number of arguments, are mistakes.
     """
+    tables = table_functors(program.lattices)
     known = {**_REGISTERED, **(functions or {})}
+    known = {name: each for name, each in known.items() if name not in tables}
     used = dict(_uses(program))
     if libraries is not None:
         classes = frozenset(_classes(program))
         missing = [(name, span) for name, span in used.items() if name not in known and name not in classes]
         known |= libraries.functors(program, missing) if missing else {}
     raise_if_any(_mistakes(program, used, known))
-    return {name: known[name] for name in used}
+    return with_tables(program, {name: known[name] for name in used})
 
 
 def _uses(program: Program) -> Iterator[tuple[str, Span | None]]:
     for lattice in program.lattices.values():
         for join in (lattice.lub, lattice.glb, lattice.widen, lattice.narrow):
-            if join is not None and join not in nodes.INTRINSIC_JOINS:
+            if join is not None and join not in nodes.INTRINSIC_JOINS and table_of(join) is None:
                 yield join, None
     for node in walk((program,)):
         match node:

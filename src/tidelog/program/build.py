@@ -11,6 +11,7 @@ from tidelog.program.check_columns import check_columns
 from tidelog.program.check_counters import check_counters
 from tidelog.program.check_directives import check_directives
 from tidelog.program.check_division import check_division
+from tidelog.program.check_lattice_tables import check_lattice_tables
 from tidelog.program.check_monotone import check_monotone
 from tidelog.program.check_patterns import check_patterns
 from tidelog.program.check_plan import check_plan
@@ -31,6 +32,7 @@ from tidelog.program.expand_proofs import expand_proofs
 from tidelog.program.flatten_rules import flatten_rules
 from tidelog.program.ground_witnesses import ground_witnesses
 from tidelog.program.inline_relations import inline_relations
+from tidelog.program.lattice_tables import table_functors
 from tidelog.program.meet_lattices import meet_lattices
 from tidelog.program.resolve_rules import resolve_rules
 from tidelog.program.stratify import stratify
@@ -47,6 +49,7 @@ CHECKS: Final[tuple[Callable[[Draft], Iterator[Diagnostic]], ...]] = (
     check_division,
     check_safety,
     check_strata,
+    check_lattice_tables,
     check_monotone,
     check_counters,
     check_directives,
@@ -72,7 +75,7 @@ def build_program(tree: SyntaxTree) -> tuple[nodes.Program, tuple[Diagnostic, ..
         relations=draft.relations,
         strata=draft.strata,
         directives=declarations.directives,
-        functors=declarations.functors,
+        functors={**declarations.functors, **table_functors(draft.lattices)},
         lattices=draft.lattices,
         pragmas=declarations.pragmas,
         proved=draft.proved,

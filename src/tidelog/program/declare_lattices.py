@@ -5,6 +5,7 @@ from tidelog.program import nodes
 from tidelog.program.declare_relations import Declarations
 from tidelog.program.flatten_rules import ConjunctiveRule
 from tidelog.program.infer_types import infer_types
+from tidelog.program.lattice_tables import table_functor
 from tidelog.program.resolve_terms import TermPlace, TermResolver
 from tidelog.program.suggest import did_you_mean
 from tidelog.syntax import tree
@@ -86,10 +87,12 @@ class _Builder:
                 self.report(f"`{operator}` of `{self.name}` is `{term.functor}`, which needs numbers")
                 return None
             return f"%{term.functor}"
+        if isinstance(term, tree.Lookup):
+            return self.table(term, operator)
         if not isinstance(term, tree.UserApplication):
             self.report(
-                f"`{operator}` must be `min`, `max` or a functor of yours",
-                f"write `{operator} -> @f(_, _)` or `{operator} -> min(_, _)`",
+                f"`{operator}` must be `min`, `max`, a functor or a relation of yours",
+                f"write `{operator} -> @f(_, _)`, `{operator} -> min(_, _)` or `{operator} -> r[_, _]`",
             )
             return None
         functor = self.declarations.functors.get(term.name)
@@ -109,6 +112,28 @@ class _Builder:
             self.report(f"`@{term.name}` does not take and return values of `{self.name}`")
             return None
         return term.name
+
+    def table(self, term: tree.Lookup, operator: str) -> str | None:
+        """Return the name of the functor that looks values up in a relation with one value for two."""
+        relation = self.declarations.relations.get(term.relation)
+        if relation is None:
+            hint = did_you_mean(
+                term.relation, self.declarations.relations, f"declare it: `.decl {term.relation}(...)`"
+            )
+            self.report(f"`{operator}` names `{term.relation}`, which is not declared", hint)
+            return None
+        same_root = self.declarations.types.same_root
+        fits = all(same_root(self.name, each.type) and not each.is_lattice for each in relation.columns)
+        if relation.arity != 3 or len(term.terms) != 2 or not fits:
+            self.report(f"`{term.relation}` does not have three columns of `{self.name}`")
+            return None
+        if not relation.keys or not set(relation.keys) <= {0, 1}:
+            names = ", ".join(each.name for each in relation.columns[:2])
+            self.report(
+                f"`{term.relation}` may have several values for two others", f"declare it with `keys {names}`"
+            )
+            return None
+        return table_functor(term.relation)
 
     def constant(self, term: tree.Term | None) -> nodes.Term | None:
         """Return the least value with its type."""

@@ -3,7 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from tidelog.errors import TidelogError
+from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program.lattice_tables import fixed_relations
 from tidelog.program.nodes import Directive, Program
 from tidelog.program.proof_cones import mixed_proofs
 from tidelog.program.suggest import undeclared_relation
@@ -20,6 +21,9 @@ def name_inputs(program: Program, inputs: Sequence[str]) -> Program:
     mixed = [name for name in inputs if name in program.proved]
     if mixed:
         raise TidelogError(mixed_proofs(name, None) for name in mixed)
+    fixed = fixed_relations(program)
+    if not fixed.isdisjoint(inputs):
+        raise TidelogError(fixed_relation(name) for name in inputs if name in fixed)
     added = tuple(Directive("input", name, {}) for name in inputs if not program.is_input(name))
     return replace(program, directives=(*program.directives, *added)) if added else program
 
@@ -33,4 +37,14 @@ def find_changeable(program: Program, inputs: Iterable[str]) -> frozenset[str]:
     derived = {rule.head.relation for rule in program.rules if rule.body}
     declared = {directive.relation for directive in program.directives if directive.kind == "input"}
     free = program.relations.keys() - derived
-    return frozenset(declared | free | (set(inputs) & program.relations.keys()))
+    changeable = declared | free | (set(inputs) & program.relations.keys())
+    return frozenset(changeable) - fixed_relations(program)
+
+
+def fixed_relation(name: str) -> Diagnostic:
+    """Return what to tell who changes facts, or rules, that the operators of a lattice depend on."""
+    return Diagnostic(
+        code="fixed-relation",
+        message=f"an operator of a lattice depends on `{name}`, which therefore stays as it is",
+        hint="open a new session with the other facts and rules",
+    )

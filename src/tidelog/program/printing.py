@@ -4,6 +4,7 @@ import json
 from typing import assert_never
 
 from tidelog.program import nodes
+from tidelog.program.lattice_tables import table_of
 from tidelog.program.nodes import CONCAT
 from tidelog.values import PRIMITIVES, Field, Kind, ValueType
 
@@ -20,7 +21,7 @@ def print_program(program: nodes.Program) -> str:
     path(x, y) :- edge(x, y).
     """
     declared = [print_type(each) for each in program.types.values() if each.name not in PRIMITIVES]
-    declared.extend(print_functor(functor) for functor in program.functors.values())
+    declared.extend(print_functor(each) for each in program.functors.values() if table_of(each.name) is None)
     declared.extend(print_lattice(lattice) for lattice in program.lattices.values())
     declared.extend(f".pragma {_quoted(key)} {_quoted(value)}" for key, value in program.pragmas.items())
     sections = ["\n".join(declared)] if declared else []
@@ -60,19 +61,22 @@ def print_functor(functor: nodes.UserFunctor) -> str:
 
 def print_lattice(lattice: nodes.Lattice) -> str:
     """Return the declaration of a lattice."""
-    operators = [f"Lub -> {_join(lattice.lub)}(_, _)"]
+    operators = [f"Lub -> {_operator(lattice.lub)}"]
     if lattice.glb is not None:
-        operators.append(f"Glb -> {_join(lattice.glb)}(_, _)")
+        operators.append(f"Glb -> {_operator(lattice.glb)}")
     if lattice.bottom is not None:
         operators.append(f"Bottom -> {print_term(lattice.bottom)}")
     for operator, functor in (("Widen", lattice.widen), ("Narrow", lattice.narrow)):
         if functor is not None:
-            operators.append(f"{operator} -> {_join(functor)}(_, _)")
+            operators.append(f"{operator} -> {_operator(functor)}")
     return f".lattice {lattice.type}<> {{ {', '.join(operators)} }}"
 
 
-def _join(name: str) -> str:
-    return nodes.INTRINSIC_JOINS.get(name, f"@{name}")
+def _operator(name: str) -> str:
+    relation = table_of(name)
+    if relation is not None:
+        return f"{relation}[_, _]"
+    return f"{nodes.INTRINSIC_JOINS.get(name, f'@{name}')}(_, _)"
 
 
 def print_relation(relation: nodes.Relation) -> str:

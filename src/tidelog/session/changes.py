@@ -12,6 +12,8 @@ from tidelog.engine.epoch import MaintainedEngine, RelationChange
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import described
+from tidelog.program.inputs import fixed_relation
+from tidelog.program.lattice_tables import fixed_relations
 from tidelog.program.nodes import Program, Relation
 from tidelog.program.suggest import undeclared_relation
 from tidelog.program.written_facts import encode_atoms, find_relation
@@ -217,6 +219,9 @@ class Gathering:
     def _may_change(self, relation: Relation, span: Span | None) -> bool:
         if relation.name in self._changeable:
             return True
+        if relation.name in fixed_relations(self._program):
+            self.diagnostics.append(replace(fixed_relation(relation.name), span=span))
+            return False
         inputs = [name for name in self._program.relations if name in self._changeable]
         self.diagnostics.append(
             Diagnostic(

@@ -14,7 +14,8 @@ from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, bad_argument
 from tidelog.explain.blame.answers import Repair
 from tidelog.program.codec_beside import codec_beside
-from tidelog.program.inputs import find_changeable
+from tidelog.program.inputs import find_changeable, fixed_relation
+from tidelog.program.lattice_tables import table_of
 from tidelog.program.text import ProgramText, SomeRules
 from tidelog.session.changes import Change, Changes, Gathering, NetChange
 from tidelog.session.prepare import Prepared, prepare_text, with_inputs
@@ -94,6 +95,7 @@ class PendingEpoch(Gathering):
         except TidelogError as error:
             self._mistakes += error.diagnostics
             return
+        self._mistakes += self._changed_tables()
         program = self._after.program
         self._aim(
             program, codec_beside(self._codec, program.types), find_changeable(program, self._after.inputs)
@@ -139,6 +141,14 @@ class PendingEpoch(Gathering):
                     message=f"rules use the functor `{name}` already, with another function",
                     hint="remove these rules in an earlier epoch, or give the new function another name",
                 )
+
+    def _changed_tables(self) -> Iterator[Diagnostic]:
+        """Yield a diagnostic for each relation with values of a lattice's operators that would change."""
+        before = self._before.functions
+        for name, table in self._after.functions.items():
+            relation = table_of(name)
+            if relation is not None and before.get(name, table) != table:
+                yield fixed_relation(relation)
 
     def net(self, engine: MaintainedEngine) -> NetChange:
         """Return the changes of facts that are left to do; raise all mistakes, those in rules too."""

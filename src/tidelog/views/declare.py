@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from tidelog.program.lattice_tables import table_of
 from tidelog.program.nodes import Program
 from tidelog.source import Span
 from tidelog.syntax import tree
@@ -41,6 +42,8 @@ def _types(program: Program, span: Span) -> Iterator[tree.Item]:
 
 def _functors(program: Program, span: Span) -> Iterator[tree.Item]:
     for functor in program.functors.values():
+        if table_of(functor.name) is not None:
+            continue
         parameters = tuple(
             tree.Field(f"x{position}", type_name, span=span)
             for position, type_name in enumerate(functor.parameters)
