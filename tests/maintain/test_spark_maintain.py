@@ -216,7 +216,7 @@ def test_partners_that_have_their_groups_do_not_evaluate_again():
         found = engine.apply({"sale": CodeDelta(rows({(4, 5)}, 2), nothing)}, MaintenanceSettings())
         reports.append({report.relations[0]: report.action for report in found[1]})
         engine.commit()
-        kept.append([len(groups._table) for groups in engine._groups.groups.values()])
+        kept.append([len(groups._table) for groups in engine.groups.groups.values()])
 
     threads = [threading.Thread(target=work, args=(wire,)) for wire in between_threads(2)]
     for thread in threads:

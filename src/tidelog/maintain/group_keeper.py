@@ -57,6 +57,11 @@ class GroupKeeper:
         self._failed: GroupFacts | None = None
         self._replaced: dict[str, GroupFacts | None] = {}
 
+    def take(self, relation: str, other: "GroupKeeper") -> None:
+        """Take over the groups of an aggregate that another program has as well."""
+        if relation in self.aggregates and relation in other.groups:
+            self.groups[relation] = other.groups[relation]
+
     def evaluate(self, stratum: Stratum, statistics: Statistics) -> StratumStatistics:
         """Fill the relations of an aggregate's stratum, which must be empty, from all derivations."""
         start = time.perf_counter()

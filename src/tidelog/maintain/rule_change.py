@@ -48,8 +48,8 @@ def rule_change(
     if reason_to_recompute(old, old_program) or reason_to_recompute(new, new_program):
         return None
     change = RuleChange(
-        tuple(flatten_rule(rule, old_program) for rule in _missing(old.rules, new.rules)),
-        tuple(flatten_rule(rule, new_program) for rule in _missing(new.rules, old.rules)),
+        tuple(flatten_rule(rule, old_program) for rule in missing_rules(old.rules, new.rules)),
+        tuple(flatten_rule(rule, new_program) for rule in missing_rules(new.rules, old.rules)),
     )
     for rule in (*change.deleted, *change.inserted):
         if not rule.literals or rule.literals[0].is_negated:
@@ -59,7 +59,7 @@ def rule_change(
     return change
 
 
-def _missing(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> list[Rule]:
+def missing_rules(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> list[Rule]:
     """Return the rules that the others do not have, whatever their ids."""
     known = Counter((rule.head, rule.body) for rule in others)
     missing = []

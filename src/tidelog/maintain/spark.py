@@ -53,20 +53,27 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import has_unread_values, read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.deleted_rules import with_deleted_rules
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
-from tidelog.maintain.partners.rule_change import keep_strata, rule_reports
+from tidelog.maintain.partners.rule_change import (
+    OldGroups,
+    compared,
+    continued,
+    evaluated_again,
+    origin_of,
+    skipped,
+)
 from tidelog.maintain.partners.service import GroupSpec, placement_remark
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.session_routes import cut_for
 from tidelog.maintain.partners.state_files import (
     Found,
     found_in,
-    without_rows,
     write_inputs,
 )
 from tidelog.maintain.partners.state_frames import changed_frame, frame_of_rows, state_frame
@@ -132,42 +139,49 @@ class SparkMaintainedEngine(IncomingFacts):
         for name, filed in written.items():
             self._inputs[name].put_files(filed)
         self._place()
-        return self._evaluate_groups(observer, ())
+        return self._evaluate_groups(observer)
 
-    def _place(self) -> None:
+    def _place(self, old: OldGroups | None = None) -> None:
         sizes = {name: len(facts) for name, facts in self._inputs.items()}
-        self._make_groups(place_strata(self._program, sizes, self._pool, self._functions))
+        derived = () if old is None else old.with_partners
+        self._make_groups(place_strata(self._program, sizes, self._pool, self._functions, derived), old)
 
-    def _evaluate_groups(self, observer: Observer, kept: Sequence[StratumGroup]) -> RunStatistics:
-        """Evaluate all groups that are not kept as they are."""
+    def _evaluate_groups(self, observer: Observer) -> RunStatistics:
+        """Evaluate all groups."""
         begun = time.perf_counter()
         finished: list[StratumStatistics] = []
         for number, group in enumerate(self._groups):
-            if group in kept:
-                continue
             observer.stratum_started(number, len(self._groups), group.own)
             statistics = group.evaluate(self._facts_for(group), SilentObserver())
             for each in statistics:
                 observer.iteration_finished(number, each.iterations, each.facts, each.facts)
                 observer.stratum_finished(number, each)
             finished += statistics
-        if self._manifests is not None:
-            self._input_files = {name: facts.files() for name, facts in self._inputs.items() if len(facts)}
+        self._write_inputs()
         self._commit({}, self._epoch)
         return RunStatistics(tuple(finished), time.perf_counter() - begun)
+
+    def _write_inputs(self) -> None:
+        """Write the input facts of now to files that a manifest can name."""
+        if self._manifests is not None:
+            self._input_files = {name: facts.files() for name, facts in self._inputs.items() if len(facts)}
 
     def _facts_for(self, group: StratumGroup) -> dict[str, GroupFacts]:
         """Return the input facts of a group's own relations, and all facts of those it reads."""
         facts: dict[str, GroupFacts] = {name: self._inputs[name] for name in group.own}
         for name in group.reads:
             if name not in group.sources:
-                facts[name] = self._rows(name) if name in self._home else self._inputs[name]
+                facts[name] = self._group_facts(name)
         return facts
 
-    def _make_groups(self, runs: Sequence[PlacedStrata]) -> None:
-        """Group the strata by where they are kept."""
+    def _group_facts(self, name: str) -> GroupFacts:
+        """Return the facts of a relation as a group that reads them gets them."""
+        return self._rows(name) if name in self._home else self._inputs[name]
+
+    def _make_groups(self, runs: Sequence[PlacedStrata], old: OldGroups | None = None) -> None:
+        """Group the strata by where they are kept; those of a changed program take deleted rules back."""
         groups: list[StratumGroup] = []
-        specs: list[GroupSpec] = []
+        later = {name for run in runs for stratum in run.strata for name in stratum.relations}
         for run in runs:
             for names, facts, reason in run.forced:
                 hint = (
@@ -178,14 +192,18 @@ class SparkMaintainedEngine(IncomingFacts):
             own = tuple(name for stratum in run.strata for name in stratum.relations)
             reads = tuple(sorted(frozenset().union(*map(earlier_relations, run.strata)) - set(own)))
             part = subprogram(self._program, run.strata)
+            later -= set(own)
             if run.where in {Where.PARTNERS, Where.WORKER}:
                 is_alone = run.where is Where.WORKER
                 spec = self._alone_spec(run, part, own) if is_alone else self._spec(run, part, reads)
-                specs.append(spec)
+                if old is not None and not is_alone:
+                    known = {name for name in old.program.relations if self._declares(name, old)}
+                    wider = with_deleted_rules(spec, old.divided, known - later, self._program, self._codec)
+                    spec, reads = wider.spec, (*reads, *wider.reads)
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}
                 kind = AloneGroup if is_alone else PartnerGroup
-                groups.append(kind(len(specs) - 1, own, reads, spec, self._pool, self._folder, sources))
+                groups.append(kind(self._pool.add(spec), own, reads, spec, self._pool, self._folder, sources))
             else:
                 if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
@@ -193,10 +211,12 @@ class SparkMaintainedEngine(IncomingFacts):
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
                 groups.append(DriverGroup(own, reads, part, engine))
-        self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
+
+    def _declares(self, name: str, old: OldGroups) -> bool:
+        return name in self._program.relations and old.declares(name, self._program)
 
     @property
     def placements(self) -> tuple[Placement, ...]:
@@ -358,49 +378,81 @@ class SparkMaintainedEngine(IncomingFacts):
     ) -> EpochResult:  # fmt: skip
         """Continue with another program.
 
-        Strata with the same rules that read nothing that changed keep their state. The others are
-        evaluated again, and their facts compared with those from before.
+        Groups go on from what those of before have, and follow the changes of rules and of facts. What cannot
+        be followed is evaluated again where it is kept, and compared there with the facts of before.
         """
-        del settings
-        before, specs, mark = dict(self.__dict__), self._pool.groups, self.numbering.mark()
-        inputs, old, old_groups = self._inputs, self._home, self._groups
-        changed = set(changes)
+        del observer  # an epoch reports in its result
+        before, specs, mark = dict(self.__dict__), self._pool.groups.copy(), self.numbering.mark()
+        old = OldGroups(self._program, self._inputs, self._groups, self._folder)
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]] = []
         try:
             self._adopt(program)
-            self._epoch += 1
             for name in program.relations:
-                if name in inputs:
-                    self._inputs[name] = inputs[name].copy()
+                if self._declares(name, old):
+                    self._inputs[name] = old.inputs[name].copy()
             self._follow_inputs(changes)
-            self._place()
-            # A relation that lost all its rules, or got its first, is another one too.
-            changed |= {name for name in program.relations if (name in old) != (name in self._home)}
-            self._groups = keep_strata(self._groups, old_groups, changed)
-            self._home = {name: group for group in self._groups for name in group.own}
-            strata = self._evaluate_groups(observer, old_groups).strata
+            self._place(old)
+            result = self._change_groups(old, changes, settings, done)
+            self._write_inputs()
+            self._commit({}, self._epoch + 1)
         except BaseException:
+            for group, described, due in reversed(done):
+                group.go_back(described, due)
             self.__dict__.update(before)
-            self._pool.with_groups(specs)
+            self._pool.restore(specs)
             self.numbering.rewind(mark)
             raise
+        self._pool.keep([group.number for group in self._groups if isinstance(group, PartnerGroup)])
+        return result
 
-        def facts_before(name: str) -> CodeArray:
-            if name not in inputs:
-                return np.empty((0, self._arity(name)), np.int64)
-            rows = old[name].stored(name).live_rows() if name in old else inputs[name].rows()
-            return rows.astype(np.int64, copy=False)
+    def _change_groups(
+        self, old: OldGroups, changes: Mapping[str, RelationChange], settings: MaintenanceSettings,
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]],
+    ) -> EpochResult:  # fmt: skip
+        """Let all groups go on from those of before; `done` gets those of the driver that stay."""
+        rest = [name for name in self._program.relations if name not in self._home]
+        left = compared([name for name in rest if name in old.derived], self._rows, old, self._program)
+        inserted, deleted = dict(left.inserted), dict(left.deleted)
+        for name in set(rest) & changes.keys() - old.derived:
+            inserted.update({name: changes[name].inserted} if len(changes[name].inserted[0]) else {})
+            deleted.update({name: changes[name].deleted} if len(changes[name].deleted[0]) else {})
+        reports: list[StratumReport] = []
+        taken: set[tuple[int, str]] = set()
+        for place, group in enumerate(self._groups):
+            due = self._changes_for(group, changes, inserted, deleted)
+            same = continued(group, old)
+            if same is not None:
+                self._groups[place] = same
+                self._home |= dict.fromkeys(same.own, same)
+                if not due:
+                    reports += skipped(same, self._program)
+                    continue
+                described = same.describe()
+                result = same.apply(due, settings)
+                if isinstance(same, DriverGroup):
+                    done.append((same, described, due))
+            elif isinstance(group, PartnerGroup) and not group.is_alone:
+                origin = origin_of(group, old, taken, self._group_facts)
+                due = {name: change for name, change in due.items() if name not in origin.new_reads}
+                result = group.change(origin, due, settings)
+                if not result.strata:
+                    reports += skipped(group, self._program)
+            else:
+                result = self._evaluate_again(group, old)
+            inserted.update(result.inserted)
+            deleted.update(result.deleted)
+            reports += result.strata
+        return EpochResult(inserted, deleted, tuple(reports))
 
-        inserted: dict[str, Sequence[Codes]] = {}
-        deleted: dict[str, Sequence[Codes]] = {}
-        for name in program.relations:
-            if name not in changed:
-                continue
-            new, was = self._rows(name), facts_before(name)
-            for side, rows, others in ((inserted, new, was), (deleted, was, new)):
-                found = without_rows(rows, others)
-                if len(found):
-                    side[name] = fact_columns(found)
-        return EpochResult(inserted, deleted, tuple(rule_reports(self._program.strata, changed, strata)))
+    def _evaluate_again(self, group: StratumGroup, old: OldGroups) -> EpochResult:
+        """Evaluate a group of the driver or of one worker, and compare it with the facts of before."""
+        if isinstance(group, AloneGroup):
+            before = {name: old.files(name) if self._declares(name, old) else [] for name in group.own}
+            statistics, result = group.evaluate_again(self._facts_for(group), before)
+        else:
+            statistics = group.evaluate(self._facts_for(group), SilentObserver())
+            result = compared(group.own, self._rows, old, self._program)
+        return replace(result, strata=evaluated_again(statistics))
 
     # --- other processes ------------------------------------------------------------------------------
 
@@ -421,7 +473,7 @@ class SparkMaintainedEngine(IncomingFacts):
             self._inputs[name].insert(fact_rows(inputs, arity))
         self._place()
         keep_exported(self._groups, state, self._program, self._folder)
-        self._evaluate_groups(SilentObserver(), ())
+        self._evaluate_groups(SilentObserver())
 
     def begin(self, batch: str | None) -> bool:
         """Name the transaction that is applied next; return False if it was applied already."""

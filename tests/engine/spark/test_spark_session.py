@@ -192,8 +192,9 @@ def test_rules_change_on_spark(spark):
     options = {"engine": "spark", "spark": spark, "spark_options": EVERYWHERE}
     with tidelog.open(PATHS, facts={"edge": [("a", "b"), ("b", "c")]}, **options) as db:
         delta = db.add_rules("path(y, x) :- path(x, y).")
-        assert {each.action.value for each in delta.strata} == {"recomputed"}
-        assert all("on Spark" in each.reason for each in delta.strata)
+        assert [(each.action.value, each.reason) for each in delta.strata] == [
+            ("updated", "1 of its rules inserted; 2 partners")
+        ]
 
         assert ("c", "a") in set(delta["path"].inserted)
         assert set(db["path"]) == {(x, y) for x in "abc" for y in "abc"} - {("a", "a")}
@@ -233,7 +234,7 @@ def test_strata_that_a_change_of_rules_does_not_reach_are_kept(spark, resident):
         deltas = [each.add_rules('far(x, "rule") :- back(x, _).') for each in (db, other)]
         actions = {each.relations: each.action.value for each in deltas[0].strata}
         assert actions == {
-            ("path",): "skipped", ("named",): "skipped", ("back",): "skipped", ("far",): "recomputed",
+            ("path",): "skipped", ("named",): "skipped", ("back",): "skipped", ("far",): "updated",
         }  # fmt: skip
         assert set(deltas[0]["far"].inserted) == set(deltas[1]["far"].inserted)
         assert len(deltas[0]["path"].inserted) == 0

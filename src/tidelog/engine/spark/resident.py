@@ -19,6 +19,7 @@ from tidelog.engine.spark.heart import expect_beats
 from tidelog.engine.spark.job import BarrierJob, LostError, collect_residents, driver_address, new_access
 from tidelog.engine.spark.meeting import Caller, Meeting, introduce
 from tidelog.engine.spark.message import Message
+from tidelog.engine.spark.signed import sign
 from tidelog.engine.spark.sockets import receive, receive_or_beat, send
 from tidelog.engine.spark.wire import PartnerLostError
 from tidelog.errors import TidelogError
@@ -131,6 +132,10 @@ class ResidentJob:
     def _silent_at(self) -> float:
         """Return when a partner that gives a sign now is lost without another one."""
         return time.monotonic() + self._access.silence_seconds
+
+    def signed(self, content: bytes) -> dict[str, str]:
+        """Return code for partners with a signature that they accept."""
+        return sign(content, self._access.secret)
 
     def confirm(self) -> None:
         """Let partners keep what the last request did; who is gone by now is noticed by the next one."""

@@ -9,7 +9,7 @@ import os
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from tidelog.engine.spark.greeting import (
     Access,
@@ -24,6 +24,7 @@ from tidelog.engine.spark.heart import Heart
 from tidelog.engine.spark.layout import Layout
 from tidelog.engine.spark.link import BEAT, ROOM_BYTES
 from tidelog.engine.spark.message import BadMessageError, Message, Rows, decode, encode, size
+from tidelog.engine.spark.signed import signed_content
 from tidelog.engine.spark.switch import FrameKind, Outgoing, Switch
 from tidelog.engine.spark.wire import PartnerLostError
 
@@ -169,6 +170,10 @@ class SocketWire:
             layout = Layout(self.me, tuple(executors_on(cards)))
             connections = _connect_all(listener, layout, places_on(cards), self._access)
         self.switch = Switch(layout, connections, self._access.silence_seconds)
+
+    def from_driver(self, signed: Mapping[str, str]) -> bytes:
+        """Return code that the driver has signed; raise `UnsignedError` if it has not."""
+        return signed_content(signed, self._access.secret)
 
     @property
     def control(self) -> Connection | None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Final
 
 import numpy as np
 
@@ -25,11 +26,12 @@ from tidelog.engine.spark.partner import PartnerContext, PartnerRun
 from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.wire import Wire, most, total
 from tidelog.maintain.aggregates import GroupedAggregate
-from tidelog.maintain.decide import UNTOUCHED, Decision, Situation, decide, give_up
+from tidelog.maintain.decide import UNTOUCHED, Decision, Situation, decide, decide_rules, give_up
 from tidelog.maintain.epoch_marks import EpochMarks
 from tidelog.maintain.heads import OverBudget, WorkMeter
 from tidelog.maintain.judge import EpochJudge
 from tidelog.maintain.learned import Learned
+from tidelog.maintain.partners.departed import Departed, with_departed
 from tidelog.maintain.partners.group_keeper import PartnerGroupKeeper
 from tidelog.maintain.partners.heads import PartnerHeads
 from tidelog.maintain.partners.inputs_apart import Apart, relations_below
@@ -39,6 +41,7 @@ from tidelog.maintain.partners.session_routes import Dividing, routes_of
 from tidelog.maintain.prices import FREE_WORK
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, NO_ROWS, RowDelta
+from tidelog.maintain.rule_change import NO_RULE_CHANGE, RuleChange
 from tidelog.maintain.strata import StratumOutcome
 from tidelog.maintain.sweeps import Sweeps
 from tidelog.maintain.work import evaluation_work, stratum_work
@@ -47,6 +50,8 @@ from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray, Int32s, Int64s
+
+NONE_REWRITTEN: Final[Mapping[int, Collection[int] | None]] = {}
 
 
 @dataclass(frozen=True)
@@ -88,22 +93,22 @@ class PartnerEngine:
         self, program: Program, known: Known, settings: Settings, wire: Wire, *, is_wide: bool,
         aggregates: Mapping[str, GroupedAggregate] | None = None, values: SharedCodec | None = None,
         functions: UserFunctions | None = None, dividing: Dividing | None = None, apart: Apart | None = None,
-        heavy: tuple[int, ...] = (),
+        heavy: tuple[int, ...] = (), departed: Departed | None = None,
     ) -> None:  # fmt: skip
         self.program = program
         self.wire = wire
+        routed = with_departed(program, departed or {})
         # The strata that work on the values behind codes, and make new ones.
         self._makes_values = [
-            values is not None and reason_for_values(stratum, program) is not None
-            for stratum in program.strata
+            values is not None and reason_for_values(stratum, routed) is not None for stratum in routed.strata
         ]
         self._apart = apart or {}
         spread = heavy if wire.partners > 1 else ()
-        self.routes = routes_of(program, dividing or {}, self._makes_values, self._apart, spread)
+        self.routes = routes_of(routed, dividing or {}, self._makes_values, self._apart, spread)
         self.route = {name: route for routes in self.routes for name, route in routes.relations.items()}
         self._settings = settings
         self.state = LocalState(program, counting=True, dtype=np.int64 if is_wide else np.int32)
-        self._values = values
+        self.values = values
         self._codec = values or WorkerCodec(program.types, known)
         self._functions = functions or {}
         self._expressions = Expressions(program, self._codec, self._functions)
@@ -113,14 +118,19 @@ class PartnerEngine:
         self._rules = [
             tuple(flatten_rule(rule, program) for rule in stratum.rules) for stratum in program.strata
         ]
+        # What is taken back when the engine goes on from one of another program.
+        self._departed = {
+            number: tuple(flatten_rule(rule, routed) for rule in rules)
+            for number, rules in (departed or {}).items()
+        }
         self._read = [relations_below(stratum, self._apart) for stratum in program.strata]
-        self._learned = [Learned() for _ in program.strata]
+        self.learned = [Learned() for _ in program.strata]
         # The relations of strata in which a law decides, which are never followed fact by fact.
         self._lawful = frozenset(
             name for each in program.strata if program.law_of(each) is not None for name in each.relations
         )
-        self._groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire, self._agree)
-        self._groups.routes = {
+        self.groups = PartnerGroupKeeper(aggregates or {}, self.state, self._expressions, wire, self._agree)
+        self.groups.routes = {
             stratum.relations[0]: routes for stratum, routes in zip(program.strata, self.routes, strict=True)
         }
         self._keys = PartnerKeys(self.state, wire, has_texts=values is not None)
@@ -160,27 +170,53 @@ class PartnerEngine:
             self._agree()
             self._keys.check(stratum, self.routes[number], None)
             finished.append(statistics)
-            self._learned[number] = Learned.from_evaluation(*self._total_work(statistics))
-        self._groups.commit()
+            self.learned[number] = Learned.from_evaluation(*self._total_work(statistics))
+        self.groups.commit()
         return finished
 
     @property
     def work(self) -> list[int]:
         """Return the work of the last evaluation of each stratum, by all partners."""
-        return [each.recompute_work for each in self._learned]
+        return [each.recompute_work for each in self.learned]
 
     def take_work(self, work: Sequence[int]) -> None:
         """Take over the work of evaluations from before; prices are learned anew."""
-        self._learned = [Learned(each) for each in work]
+        self.learned = [Learned(each) for each in work]
+
+    # --- from another program ---------------------------------------------------------------------
+
+    def take_relation(self, name: str, other: "PartnerEngine") -> bool:
+        """Take over a relation of another engine, which is not used any more unless this is undone.
+
+        Return False if it is not divided here as it was there.
+        """
+        is_same = self.route[name] == other.route[name] and self.state.is_wide == other.state.is_wide
+        if is_same:
+            self.state.relations[name] = other.state.relations[name]
+            self.state.show_all(name)
+        return is_same
+
+    def take_stratum(self, number: int, other: "PartnerEngine", before: int, *, is_same: bool) -> None:
+        """Take over what another engine has learned about a stratum, and its groups."""
+        self.learned[number] = other.learned[before].for_rules(is_same=is_same)
+        if is_same and (self.values is None) == (other.values is None):
+            self.groups.take(self.program.strata[number].relations[0], other.groups)
+
+    def _rule_change(self, number: int, inserted: Collection[int] | None) -> RuleChange | None:
+        """Return how the rules of a stratum changed, if it can be followed."""
+        if inserted is None:
+            return None
+        new = tuple(rule for rule in self._rules[number] if rule.id in inserted)
+        return RuleChange(self._departed.get(number, ()), new)
 
     def _run(self, number: int, stratum: Stratum) -> StratumStatistics:
         if self._has_groups(stratum):
-            return self._groups.evaluate(stratum, StateStatistics(self.state))
+            return self.groups.evaluate(stratum, StateStatistics(self.state))
         context = PartnerContext(self.state, self._expressions, self._settings, self.wire)
         if self._makes_values[number]:
             # What these expressions remember is translated in every iteration.
             context.expressions = Expressions(self.program, self._codec, self._functions)
-            context.values = self._values
+            context.values = self.values
         statistics = PartnerRun(stratum, self.routes[number], context).run(number, SilentObserver())
         for name in stratum.relations:
             self.state.relations[name].forget_deleted_levels()
@@ -198,12 +234,12 @@ class PartnerEngine:
 
     def _agree(self) -> Agreement | None:
         """Agree with all partners on the codes of new values; return what changes in those used here."""
-        if self._values is None:
+        if self.values is None:
             return None
         if self.wire.partners == 1:
-            self._values.begin()
+            self.values.begin()
             return None
-        agreement = self._values.agree(self.wire)
+        agreement = self.values.agree(self.wire)
         if agreement.is_identity:
             return None
         self.renew_expressions()
@@ -213,23 +249,34 @@ class PartnerEngine:
         """Forget what expressions remember: codes of values that are others now."""
         self._expressions = Expressions(self.program, self._codec, self._functions)
         self._derivations.evaluate_with(self._expressions)
-        self._groups.evaluate_with(self._expressions)
+        self.groups.evaluate_with(self._expressions)
         self._keys.evaluate_with(self._expressions)
 
     # --- an epoch ---------------------------------------------------------------------------------
 
     def apply(
-        self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings
+        self,
+        changes: Mapping[str, CodeDelta],
+        settings: MaintenanceSettings,
+        rewritten: Mapping[int, Collection[int] | None] = NONE_REWRITTEN,
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
-        """Advance all strata to the new epoch; the caller commits, and an exception undoes everything."""
+        """Advance all strata to the new epoch; the caller commits, and an exception undoes everything.
+
+        `rewritten` has the strata whose rules changed, with the ids of those that are new; one with None is
+        evaluated again.
+        """
+        rules = {number: self._rule_change(number, inserted) for number, inserted in rewritten.items()}
         try:
-            return self._apply(changes, settings)
+            return self._apply(changes, settings, rules)
         except BaseException:
             self.undo()
             raise
 
     def _apply(
-        self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings
+        self,
+        changes: Mapping[str, CodeDelta],
+        settings: MaintenanceSettings,
+        rewritten: Mapping[int, RuleChange | None],
     ) -> tuple[dict[str, RowDelta], tuple[StratumReport, ...]]:
         inputs = {name: self._rows_of(name, change) for name, change in changes.items()}
         found: dict[str, RowDelta] = {}
@@ -238,17 +285,24 @@ class PartnerEngine:
         reports = []
         for number, stratum in enumerate(self.program.strata):
             own = {name: inputs[name] for name in stratum.relations if name in inputs}
-            earlier = {name: found[name] for name in self._read[number] if name in found}
+            rules = rewritten.get(number) or NO_RULE_CHANGE
+            read = self._read[number] | rules.relations_read_before(stratum.relations)
+            earlier = {name: found[name] for name in read if name in found}
             begun = time.perf_counter()
             reach = _Reach(
                 {name: (len(changes[name].inserted), len(changes[name].deleted)) for name in own}
-                | {name: sizes[name] for name in self._read[number] if name in sizes}
+                | {name: sizes[name] for name in read if name in sizes}
             )
-            outcome = self._advance(number, own, earlier, self._decide(number, reach, settings), reach)
+            if number in rewritten:
+                decision = self._decide_rules(number, rewritten[number], settings)
+            else:
+                decision = self._decide(number, reach, settings)
+            outcome = self._advance(number, own, earlier, decision, reach)
             found.update(outcome.changes)
             if outcome.decision.action is not Action.SKIPPED:
                 self._agree()
-                self._keys.check(stratum, self.routes[number], outcome.changes)
+                changed = None if number in rewritten else outcome.changes
+                self._keys.check(stratum, self.routes[number], changed)
                 sizes.update(self._total_sizes(stratum, outcome.changes))
             seconds = time.perf_counter() - begun
             reports.append(outcome.decision.report(stratum.relations, outcome.work, seconds))
@@ -272,9 +326,8 @@ class PartnerEngine:
         """Return what all partners do about a stratum that these changes reach."""
         if not reach.rows:
             return Decision(Action.SKIPPED, Strategy.UPDATE, UNTOUCHED)
-        is_known = settings.strategy in {Strategy.AUTO, Strategy.RECOMPUTE}
-        chosen = replace(settings, strategy=settings.strategy if is_known else Strategy.UPDATE)
-        stratum, learned = self.program.strata[number], self._learned[number]
+        chosen = _known_to_partners(settings)
+        stratum, learned = self.program.strata[number], self.learned[number]
         has_rules = bool(self._rules[number])
         share = 0.0
         if has_rules and chosen.strategy is Strategy.AUTO:
@@ -287,7 +340,13 @@ class PartnerEngine:
             obstacle=self._obstacles[number] or self._unknown_groups(stratum),
             has_rules=has_rules, is_recursive=stratum.is_recursive,
         )  # fmt: skip
-        decision = decide(now, chosen)
+        return self._by_all(decide(now, chosen))
+
+    def _decide_rules(self, number: int, rules: RuleChange | None, settings: MaintenanceSettings) -> Decision:
+        """Return what all partners do about a stratum whose rules changed."""
+        return self._by_all(decide_rules(rules, self.learned[number], _known_to_partners(settings)))
+
+    def _by_all(self, decision: Decision) -> Decision:
         return replace(decision, reason=f"{decision.reason}; {self.wire.partners} partners")
 
     def _copies(self, name: str) -> int:
@@ -297,7 +356,7 @@ class PartnerEngine:
 
     def _has_groups(self, stratum: Stratum) -> bool:
         """Say whether a stratum is that of an aggregate, followed group by group."""
-        return stratum.relations[0] in self._groups.aggregates
+        return stratum.relations[0] in self.groups.aggregates
 
     def _obstacle(self, stratum: Stratum) -> str | None:
         """Return why a stratum is never followed, or None if it is."""
@@ -307,7 +366,7 @@ class PartnerEngine:
         """Return that some partner does not have the groups of an aggregate, or None if all have theirs."""
         if not self._has_groups(stratum):
             return None
-        (missing,) = total(self.wire, int(not self._groups.follows(stratum.relations[0])))
+        (missing,) = total(self.wire, int(not self.groups.follows(stratum.relations[0])))
         return "partners do not have its groups in memory" if missing else None
 
     def _advance(
@@ -317,11 +376,12 @@ class PartnerEngine:
         """Advance one stratum to the new epoch as decided, and learn what it cost."""
         if decision.action is Action.SKIPPED:
             return StratumOutcome({}, decision, 0)
-        stratum, learned = self.program.strata[number], self._learned[number]
+        stratum, learned = self.program.strata[number], self.learned[number]
         marks = {name: self._marks_of(name) for name in stratum.relations}
         judge = EpochJudge(self.state.relations, marks, earlier)
         check_level, rules = partial(self._check_level, stratum), self._rules[number]
-        names = {*stratum.relations, *(literal.relation for rule in rules for literal in rule.literals)}
+        literals = (each for rule in (*rules, *decision.rules.deleted) for each in rule.literals)
+        names = {*stratum.relations, *(literal.relation for literal in literals)}
         read = [self.state.relations[name] for name in names]
         meter = WorkMeter(self._derivations, decision.budget, read)
         outbox = Outbox(self.routes[number], self.wire)
@@ -330,14 +390,16 @@ class PartnerEngine:
         heads = PartnerHeads(judge, meter, check_level, rules, self.routes[number], self.wire, outbox)
         try:
             if decision.is_update and self._has_groups(stratum):
-                changes, own_work = self._groups.follow(
+                changes, own_work = self.groups.follow(
                     self._rules[number], earlier, self._derivations, self._marks_of
                 )
                 (work,) = total(self.wire, own_work)
                 return StratumOutcome(changes, decision, work)
             if decision.is_update:
-                changes = Sweeps(rules, judge, self._derivations, heads).run(own)
-                learned.learn(reach.rows, heads.work, self._seconds_of_slowest(meter, heads.work))
+                changes = Sweeps(rules, judge, self._derivations, heads, decision.rules).run(own)
+                seconds = self._seconds_of_slowest(meter, heads.work)
+                if decision.rules == NO_RULE_CHANGE:
+                    learned.learn(reach.rows, heads.work, seconds)
                 return StratumOutcome(changes, decision, heads.work)
         except OverBudget:
             for each in marks.values():
@@ -409,12 +471,12 @@ class PartnerEngine:
         for marks in self._marks.values():
             marks.commit()
         self._recomputed.commit()
-        self._groups.commit()
+        self.groups.commit()
 
     def undo(self) -> None:
         """Restore the old epoch."""
         self._recomputed.undo()
-        self._groups.undo()
+        self.groups.undo()
         self._keys.undo()
         for marks in self._marks.values():
             marks.undo()
@@ -430,3 +492,9 @@ class PartnerEngine:
         """Return the numbers of the facts that this partner owns."""
         relation = self.state.relations[name]
         return self.owned(name, np.flatnonzero(relation.levels[: relation.count] != ABSENT))
+
+
+def _known_to_partners(settings: MaintenanceSettings) -> MaintenanceSettings:
+    """Return how partners go about an epoch: strategies that they do not have are plain updates."""
+    is_known = settings.strategy in {Strategy.AUTO, Strategy.RECOMPUTE}
+    return replace(settings, strategy=settings.strategy if is_known else Strategy.UPDATE)

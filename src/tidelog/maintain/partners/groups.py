@@ -5,8 +5,9 @@ The facts that a group reads from others are sent to it, at first all of them an
 
 import json
 import uuid
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -43,6 +44,9 @@ from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
+
+if TYPE_CHECKING:
+    from tidelog.maintain.partners.rule_change import Origin
 
 # All facts of a relation: in memory, or input facts in files.
 GroupFacts = CodeArray | SessionInput
@@ -163,7 +167,7 @@ class PartnerGroup:
         self.number = number
         self.program = spec.program
         self.apart = spec.apart
-        # What a change of rules leaves as it is: see `rule_change`.
+        # What a state has that is taken over: see `exported`.
         self.kept: Mapping[str, KeptRelation] = {}
         self._pool = pool
         self._folder = folder
@@ -253,15 +257,8 @@ class PartnerGroup:
         """Advance the group to the next epoch."""
         name = _new_name("e")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
-        tables = []
-        for relation, change in changes.items():
-            arity = self.program.relations[relation].arity
-            tables.append(Rows(f"+{relation}", fact_rows(change.inserted, arity)))
-            tables.append(Rows(f"-{relation}", fact_rows(change.deleted, arity)))
-        is_wide = not all(fits_narrow(table.rows) for table in tables)
-        if is_wide and not self.is_wide:
-            self._widen()
-        compacted = [r for r, files in self.files.items() if len(files) > MOST_FILES * self._pool.partners]
+        tables = self._tables(changes)
+        compacted = self._to_compact()
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
@@ -272,16 +269,83 @@ class PartnerGroup:
             return Message(text=json.dumps(content), tables=tuple(tables))
 
         try:
-            messages = self._pool.apply(self.number, make, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, make, lambda: self.state_to_load(changes))
         except NeedsWideCodes:
             self._widen()
-            messages = self._pool.apply(self.number, make, lambda: self._to_load(changes))
+            messages = self._pool.apply(self.number, make, lambda: self.state_to_load(changes))
+        return self._result(messages, changes, set(compacted), name)
+
+    def change(
+        self, origin: "Origin", changes: Mapping[str, RelationChange], settings: MaintenanceSettings
+    ) -> EpochResult:
+        """Go on from groups of another program and follow changes, those of rules among them."""
+        name = _new_name("r")
+        changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
+        spec = self.spec
+        self.files = {relation: list(origin.kept.get(relation, ())) for relation in spec.own}
+        self._sizes = {relation: origin.sizes[relation] for relation in spec.own}
+        self.read_files = {
+            relation: files for relation, files in origin.kept.items() if relation in self.reads
+        }
+        self.is_wide |= any(origin.wide)
+        found = {value for each in origin.groups.values() for value in each.heavy}
+        self.heavy = tuple(sorted(found)) if spec.may_spread else ()
+        self.work = [0] * len(spec.program.strata)
+        for number, (group, before, _) in origin.strata.items():
+            self.work[number] = origin.groups[group].work[before]
+        if not (changes or origin.rewritten or self._pool.has_in_memory(origin.groups)):
+            return EpochResult({}, {}, ())
+        tables = self._tables(changes)
+        whole = {*self._to_compact(), *(relation for relation in spec.own if relation not in origin.kept)}
+
+        def make(here: Collection[int]) -> Message:
+            has_values = any(origin.groups[number].spec.has_values for number in here)
+            described = self._pool.described_values if has_values else self._pool.all_values
+            request = {
+                "do": "change", "group": self.number, "changed": sorted(changes), "compact": sorted(whole),
+                "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
+                "is_wide": self.is_wide, "heavy": self.heavy, "work": self.work, "here": list(here),
+                "homes": origin.homes, "kept": origin.kept, "derived": origin.derived, "facts": origin.facts,
+                "strata": origin.strata, "rewritten": origin.rewritten, **described(self.number),
+            }  # fmt: skip
+            return Message(text=json.dumps(request), tables=tuple(tables))
+
+        loads = {number: partial(each.state_to_load, {}) for number, each in origin.groups.items()}
+        try:
+            messages = self._pool.change(self.number, make, loads)
+        except NeedsWideCodes:
+            self._widen()
+            messages = self._pool.change(self.number, make, loads)
+        result = self._result(messages, changes, whole, name)
+        self.heavy = tuple(json.loads(messages[0].text)["heavy"])
+        return result
+
+    def _tables(self, changes: Mapping[str, RelationChange]) -> list[Rows]:
+        """Return changes as messages have them, with codes that partners have room for."""
+        tables = []
+        for relation, change in changes.items():
+            arity = self.program.relations[relation].arity
+            tables.append(Rows(f"+{relation}", fact_rows(change.inserted, arity)))
+            tables.append(Rows(f"-{relation}", fact_rows(change.deleted, arity)))
+        is_wide = not all(fits_narrow(table.rows) for table in tables)
+        if is_wide and not self.is_wide:
+            self._widen()
+        return tables
+
+    def _to_compact(self) -> list[str]:
+        """Return the relations that have so many files that they are written whole again."""
+        return [r for r, files in self.files.items() if len(files) > MOST_FILES * self._pool.partners]
+
+    def _result(
+        self, messages: Sequence[Message], changes: Mapping[str, RelationChange], whole: set[str], name: str
+    ) -> EpochResult:
+        """Take over what partners replied about an epoch."""
         replies = [json.loads(message.text) for message in messages]
         raise_repeated(replies, self.program, self._pool.codec)
         self._pool.take_values(self.number, replies)
         inserted = self._collect(messages, "+")
         deleted = self._collect(messages, "-")
-        self._follow(changes, inserted, deleted, replies, set(compacted), name)
+        self._follow(changes, inserted, deleted, replies, whole, name)
         return EpochResult(
             {n: fact_columns(rows) for n, rows in inserted.items() if n in self.own},
             {n: fact_columns(rows) for n, rows in deleted.items() if n in self.own},
@@ -317,7 +381,7 @@ class PartnerGroup:
                 )
         self.work = replies[0]["work"]
 
-    def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+    def state_to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
         """Return what partners need for these changes: the strata they touch, and what those read.
 
         Residents load everything, because more requests will follow.
@@ -412,10 +476,26 @@ class AloneGroup(PartnerGroup):
     is_alone = True
 
     def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from scratch, unless all is kept."""
+        """Evaluate from scratch."""
         del observer
+        statistics, _ = self._evaluate(facts, {})
+        return statistics
+
+    def evaluate_again(
+        self, facts: Mapping[str, GroupFacts], before: Mapping[str, Sequence[str]]
+    ) -> tuple[list[StratumStatistics], EpochResult]:
+        """Evaluate from scratch; also return what leads there from the facts of `before`, in files."""
+        statistics, messages = self._evaluate(facts, before)
+        inserted, deleted = (
+            {name: fact_columns(rows) for name, rows in self._collect(messages, sign).items() if len(rows)}
+            for sign in "+-"
+        )
+        return statistics, EpochResult(inserted, deleted, ())
+
+    def _evaluate(
+        self, facts: Mapping[str, GroupFacts], before: Mapping[str, Sequence[str]]
+    ) -> tuple[list[StratumStatistics], list[Message]]:
         name = _new_name("0")
-        self.is_wide = False
         files: dict[str, list[str]] = {}
         for relation, found in facts.items():
             if isinstance(found, SessionInput):
@@ -427,19 +507,22 @@ class AloneGroup(PartnerGroup):
         self.read_files |= {relation: list(each.files[relation]) for relation, each in self.sources.items()}
         self.work = [0] * len(self.program.strata)
         self._seen = {}
-        if self.kept:
-            self.files = {relation: list(each.files) for relation, each in self.kept.items()}
-            self._sizes = {relation: each.size for relation, each in self.kept.items()}
-            self.is_wide = any(each.is_wide for each in self.kept.values())
-            return []
         values = self._pool.all_values(self.number)
-        request = {"facts": self.read_files, "name": name, **values}
-        replies = [json.loads(reply.text) for reply in self._pool.evaluate(self.number, request)]
+        request = {"facts": self.read_files, "before": before, "name": name, **values}
+        messages = self._pool.evaluate(self.number, request)
+        replies = [json.loads(message.text) for message in messages]
         self._pool.take_values(self.number, replies)
         self.files = {relation: [file] for relation, file in replies[0]["files"].items()}
         self._sizes = dict(replies[0]["sizes"])
         self.is_wide = replies[0]["is_wide"]
-        return _statistics([replies[0]["statistics"]], self.own)
+        return _statistics([replies[0]["statistics"]], self.own), messages
+
+    def taking_place_of(self, old: "AloneGroup") -> "AloneGroup":
+        """Return this group with the state of another one with the same strata, which is used no more."""
+        # The partner goes on with the rules of before, by their numbers.
+        self.number, self.program = old.number, old.program
+        self.take_over(old.describe())
+        return self
 
     def _follow(  # noqa: PLR0913, PLR0917 - as for groups of partners
         self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
@@ -451,7 +534,7 @@ class AloneGroup(PartnerGroup):
         self.work = [0] * len(self.program.strata)
         self.is_wide |= replies[0]["is_wide"]
 
-    def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+    def state_to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
         """Return what the partner evaluates again."""
         del changes
         return {"facts": self.read_files, "name": _new_name("l"), **self._pool.all_values(self.number)}

@@ -1,6 +1,6 @@
 """Where the strata of a maintained program are kept: by partners, or in the driver."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 
 from tidelog.dataclass import dataclass
@@ -36,11 +36,13 @@ class PlacedStrata:
 
 
 def place_strata(
-    program: Program, sizes: Mapping[str, int], pool: PartnerPool, functions: UserFunctions
-) -> list[PlacedStrata]:
+    program: Program, sizes: Mapping[str, int], pool: PartnerPool, functions: UserFunctions,
+    derived: Collection[str] = (),
+) -> list[PlacedStrata]:  # fmt: skip
     """Return the strata with work to do, neighbours that are kept in one place together.
 
-    `sizes` are the numbers of input facts.
+    `sizes` are the numbers of input facts; `derived` are relations whose derived facts partners have from a
+    program of before. If no rules are left, partners find out which of these facts go.
     """
     placed: list[PlacedStrata] = []
     options = pool.options
@@ -48,10 +50,11 @@ def place_strata(
     known = dict(sizes)
     for stratum in program.strata:
         law = reason_for_one_place(replace(stratum, rules=()), program)
-        if not stratum.rules and law is None:
+        is_left = not stratum.rules and law is None
+        if is_left and not set(stratum.relations) & set(derived):
             continue
         facts = sum(known.get(name, 0) for name in {*earlier_relations(stratum), *stratum.relations})
-        where, reason = choose.place(stratum, facts)
+        where, reason = (Where.PARTNERS, choose.kept) if is_left else choose.place(stratum, facts)
         is_forced = where is Where.DRIVER and facts > options.driver_facts
         forced = ((stratum.relations, facts, reason),) if is_forced else ()
         read = sorted(earlier_relations(stratum)) if where is Where.PARTNERS else ()
@@ -79,6 +82,11 @@ class _Choice:
         self._has_unread = has_unread_values(pool.codec)
         self._refusal = pool.reason_against()
 
+    @property
+    def kept(self) -> str:
+        """Return who keeps what is with partners."""
+        return f"kept by {self._partners} partners"
+
     def place(self, stratum: Stratum, facts: int) -> tuple[Where, str]:
         """Return where a stratum that reads so many facts is kept."""
         program, options = self._program, self._options
@@ -92,7 +100,7 @@ class _Choice:
             return Where.DRIVER, f"no more than {options.driver_facts:,} facts are read"
         if self._refusal is not None:
             return Where.DRIVER, f"there can be no partners: {self._refusal}"
-        kept = f"kept by {self._partners} partners"
+        kept = self.kept
         if law is None:
             return Where.PARTNERS, kept
         closed = closed_for_partners(stratum, program)

@@ -2,7 +2,9 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import pickle
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import count
 from typing import Any, Final
 
 from tidelog.dataclass import dataclass
@@ -34,7 +36,9 @@ class PartnerPool:
     codec: Codec
 
     def __post_init__(self) -> None:
-        self.groups: list[GroupSpec] = []
+        # The groups of strata by number; a number is given once.
+        self.groups: dict[int, GroupSpec] = {}
+        self._numbers = count()
         self.values = SessionValues(self.codec, Folder(self.folder))
         self.partners = self.options.partners or self._default_partners()
         self._resident: ResidentJob | None = None
@@ -42,6 +46,11 @@ class PartnerPool:
         self._loaded: dict[int, frozenset[int]] = {}
         # The groups whose prices are the same at all partners, and that all have in memory.
         self._agreed: set[int] = set()
+        # The partners that know a group's rules, and the groups that those know which take another's place.
+        self._told: dict[int, frozenset[int]] = {}
+        self._first: frozenset[int] = frozenset()
+        # Groups whose partners still divide facts by rules that were deleted.
+        self._unsettled: set[int] = set()
 
     def _default_partners(self) -> int:
         available = settled_slots(self.options.spark)
@@ -58,7 +67,15 @@ class PartnerPool:
     def evaluate(self, group: int, request: Mapping[str, object]) -> list[Message]:
         """Let partners evaluate a group from scratch; residents keep it from then on."""
         message = Message(text=json.dumps({"do": "evaluate", "group": group, **request}))
-        return self._call(group, lambda: message, None)
+        if not self.options.resident:
+            return self._run_once((message,))
+
+        def ask() -> list[Message]:
+            resident = self._started()
+            self._tell(resident, group)
+            return self._ask(resident, group, message)
+
+        return self._retried(ask)
 
     def apply(
         self, group: int, make: Callable[[], Message], load: Callable[[], Mapping[str, object]]
@@ -67,7 +84,47 @@ class PartnerPool:
 
         What they are asked is made when they have loaded.
         """
-        return self._call(group, make, load)
+        if not self.options.resident:
+            request = _loading(group, range(self.partners), load())
+            return self._run_once((request, make()))
+
+        def ask() -> list[Message]:
+            resident = self._started()
+            self._load_missing(resident, group, load)
+            return self._ask(resident, group, make())
+
+        return self._retried(ask)
+
+    def change(
+        self,
+        group: int,
+        make: Callable[[Collection[int]], Message],
+        loads: Mapping[int, Callable[[], Mapping[str, object]]],
+    ) -> list[Message]:
+        """Let partners go on with a group of a changed program; `loads` has the groups it goes on from.
+
+        What they are asked is made from the numbers of those that residents have in memory.
+        """
+        if not self.options.resident:
+            replies = self._run_once((make(()),))
+            self.groups[group] = self.groups[group].settled
+            return replies
+
+        def ask() -> list[Message]:
+            resident = self._started()
+            here = [old for old in loads if self._loaded.get(old)]
+            for old in here:
+                self._load_missing(resident, old, loads[old])
+            self._tell(resident, group)
+            return self._ask(resident, group, make(here))
+
+        replies = self._retried(ask)
+        self._unsettled.add(group)
+        return replies
+
+    def has_in_memory(self, groups: Iterable[int]) -> bool:
+        """Say whether some resident has one of these groups in memory."""
+        return any(self._loaded.get(group) for group in groups)
 
     def described_values(self, group: int) -> dict[str, object]:
         """Return what tells partners the values that they do not have for a change."""
@@ -88,20 +145,11 @@ class PartnerPool:
             for reply in replies:
                 take_warnings(self.codec, reply["warnings"])
 
-    def _call(
-        self, group: int, make: Callable[[], Message], load: Callable[[], Mapping[str, object]] | None
-    ) -> list[Message]:
-        def loading(partners: Iterable[int]) -> tuple[Message, ...]:
-            if load is None:
-                return ()
-            request = {"do": "load", "group": group, "partners": sorted(partners), **load()}
-            return (Message(text=json.dumps(request)),)
-
-        if not self.options.resident:
-            return self._run_once((*loading(range(self.partners)), make()))
+    def _retried(self, ask: Callable[[], list[Message]]) -> list[Message]:
+        """Return the replies of residents, asked again while some are lost."""
         for attempt in range(1, self.options.attempts + 1):
             try:
-                return self._call_residents(group, make, loading)
+                return ask()
             except LostError as lost:
                 if attempt == self.options.attempts:
                     self.release()
@@ -123,6 +171,10 @@ class PartnerPool:
                 lost = again
             else:
                 self._loaded = {group: partners - replaced for group, partners in self._loaded.items()}
+                self._told = {
+                    group: partners if group in self._first else partners - replaced
+                    for group, partners in self._told.items()
+                }
                 self._agreed = set()
                 return
         _LOGGER.warning("resident partners were lost (%s); all start again", lost)
@@ -130,30 +182,42 @@ class PartnerPool:
         wait_for_slots(self.options.spark, self.partners)
 
     def _run_once(self, requests: tuple[Message, ...]) -> list[Message]:
-        payload = ServicePayload(tuple(self.groups), self.settings, self.folder, requests)
+        payload = ServicePayload(dict(self.groups), self.settings, self.folder, requests)
         job = BarrierJob(
             _MODULE, "serve", payload, self.partners, self.options.attempts, self.options.safety,
             self.options.rendezvous,
         )  # fmt: skip
         return run_job(self.options.spark, job)
 
-    def _call_residents(
-        self,
-        group: int,
-        make: Callable[[], Message],
-        loading: Callable[[Iterable[int]], tuple[Message, ...]],
-    ) -> list[Message]:
+    def _started(self) -> ResidentJob:
+        """Return residents, which are started if there are none."""
         if self._resident is None:
-            payload = ServicePayload(tuple(self.groups), self.settings, self.folder, None)
+            payload = ServicePayload(dict(self.groups), self.settings, self.folder, None)
             job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.safety)
             self._resident = ResidentJob(self.options.spark, job)
-        if group not in self._agreed:
-            missing = frozenset(range(self.partners)) - self._loaded.get(group, frozenset())
-            for request in loading(missing):
-                replies = self._ask(self._resident, group, request)
-                if self.groups[group].is_alone:
-                    self.take_values(group, [json.loads(reply.text) for reply in replies])
-        return self._ask(self._resident, group, make())
+            self._first = frozenset(self.groups)
+            self._told = dict.fromkeys(self.groups, frozenset(range(self.partners)))
+        return self._resident
+
+    def _tell(self, resident: ResidentJob, group: int) -> None:
+        """Tell residents the rules of a group that came after they were started."""
+        everyone = frozenset(range(self.partners))
+        if self._told.get(group) != everyone:
+            signed = resident.signed(pickle.dumps(self.groups[group]))
+            resident.call(Message(text=json.dumps({"do": "learn", "group": group, "rules": signed})))
+            self._told[group] = everyone
+
+    def _load_missing(
+        self, resident: ResidentJob, group: int, load: Callable[[], Mapping[str, object]]
+    ) -> None:
+        """Let the partners that do not have a group in memory load it."""
+        self._tell(resident, group)
+        if group in self._agreed:
+            return
+        missing = frozenset(range(self.partners)) - self._loaded.get(group, frozenset())
+        replies = self._ask(resident, group, _loading(group, missing, load()))
+        if self.groups[group].is_alone:
+            self.take_values(group, [json.loads(reply.text) for reply in replies])
 
     def _ask(self, resident: ResidentJob, group: int, request: Message) -> list[Message]:
         replies = resident.call(request)
@@ -165,15 +229,51 @@ class PartnerPool:
     def release(self) -> None:
         """Release residents; the next request starts others."""
         resident, self._resident = self._resident, None
-        self._loaded, self._agreed = {}, set()
+        self._loaded, self._agreed, self._told = {}, set(), {}
+        for group in self._unsettled & self.groups.keys():
+            # Whoever loads these groups divides facts by the rules of now.
+            self.groups[group] = self.groups[group].settled
+        self._unsettled = set()
         self.values.sent = NOTHING
         if resident is not None:
             resident.stop()
 
-    def with_groups(self, groups: list[GroupSpec]) -> None:
-        """Serve these groups from now on."""
+    # --- groups ------------------------------------------------------------------------------------
+
+    def add(self, spec: GroupSpec) -> int:
+        """Serve another group from now on and return its number."""
+        number = next(self._numbers)
+        types = [each.program.types for each in self.groups.values() if each.has_values]
+        if spec.has_values and spec.program.types not in types:
+            # Residents know the types of values from the beginning.
+            self.release()
+        self.groups[number] = spec
+        return number
+
+    def keep(self, numbers: Collection[int]) -> None:
+        """Serve no other groups than these any more; residents forget the others."""
+        gone = sorted(self.groups.keys() - set(numbers))
+        self.groups = {number: self.groups[number] for number in numbers}
+        self._unsettled &= self.groups.keys()
+        loaded = [group for group in gone if self._loaded.pop(group, None)]
+        self._agreed -= set(gone)
+        for group in gone:
+            self._told.pop(group, None)
+        if self._resident is not None and loaded:
+            try:
+                self._resident.call(Message(text=json.dumps({"do": "forget", "groups": gone})))
+            except LostError as lost:
+                self._recover(lost)
+
+    def restore(self, groups: Mapping[int, GroupSpec]) -> None:
+        """Serve the groups of before again; residents load what was committed."""
+        self.groups = dict(groups)
         self.release()
-        self.groups = groups
+
+
+def _loading(group: int, partners: Iterable[int], load: Mapping[str, object]) -> Message:
+    """Return the request that lets these partners load a group."""
+    return Message(text=json.dumps({"do": "load", "group": group, "partners": sorted(partners), **load}))
 
 
 def _lost(attempts: int, reason: str) -> Diagnostic:

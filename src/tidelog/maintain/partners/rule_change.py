@@ -1,121 +1,309 @@
-"""What a change of rules leaves as it is: strata with the same rules that read nothing that changed."""
+"""What the groups of a changed program go on from: the facts of the old one's groups, in memory and in files.
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+A group of partners takes over whatever relations the old program's groups had under the same declaration.
+Strata with the same rules follow the changes that reach them, and strata with others what those take away or
+derive, where that can be followed. Relations from elsewhere are loaded as they were before, so that partners
+find out what changes.
+"""
 
-from tidelog.engine.epoch import Action, Strategy, StratumReport
-from tidelog.engine.protocol import StratumStatistics
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import field
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from tidelog.dataclass import dataclass
+from tidelog.engine.code_rows import fact_columns
+from tidelog.engine.epoch import Action, EpochResult, Strategy, StratumReport
+from tidelog.engine.local.state import fits_narrow
+from tidelog.engine.protocol import Codes, StratumStatistics
+from tidelog.engine.spark.files import Folder
 from tidelog.maintain.decide import UNTOUCHED
-from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, KeptRelation, PartnerGroup, StratumGroup
-from tidelog.maintain.partners.session_routes import may_spread
-from tidelog.program.nodes import Program, RuleId, Stratum
+from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.service import GroupSpec
+from tidelog.maintain.partners.session_inputs import SessionInput
+from tidelog.maintain.partners.state_files import without_rows, write_inputs
+from tidelog.maintain.rule_change import rule_change
+from tidelog.program.nodes import Program, Stratum
 from tidelog.program.walk_nodes import earlier_relations
+from tidelog.storage.kernel import CodeArray
+
+_RULES_HERE: Final = "rules of the strata that are kept together here changed"
 
 
-def keep_strata(
-    groups: Sequence[StratumGroup], before: Sequence[StratumGroup], changed: set[str]
-) -> list[StratumGroup]:
-    """Return the groups of the new program, with what they keep from those of the old one.
+@dataclass(frozen=True)
+class OldGroups:
+    """The program of before, its input facts and its groups."""
 
-    `changed` are relations whose input facts change; those of all strata that are evaluated are added.
+    program: Program
+    inputs: Mapping[str, SessionInput]
+    groups: Sequence[StratumGroup]
+    folder: Folder
+
+    @cached_property
+    def home(self) -> Mapping[str, StratumGroup]:
+        """Return the group of each relation that has one."""
+        return {name: group for group in self.groups for name in group.own}
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """Return the relations that may have facts which are no input facts, or miss some of these."""
+        ruled = {
+            name
+            for stratum in self.program.strata
+            if stratum.rules or self.program.law_of(stratum) is not None
+            for name in stratum.relations
+        }
+        return frozenset(ruled & self.home.keys())
+
+    @property
+    def with_partners(self) -> frozenset[str]:
+        """Return the relations whose derived facts partners keep."""
+        return frozenset(name for name in self.derived if isinstance(self.home[name], PartnerGroup))
+
+    @property
+    def divided(self) -> Sequence[PartnerGroup]:
+        """Return the groups that partners divide among them."""
+        return [each for each in self.groups if isinstance(each, PartnerGroup) and not each.is_alone]
+
+    def declares(self, name: str, program: Program) -> bool:
+        """Say whether a relation of another program is one of this, with the same columns."""
+        old = self.program.relations.get(name)
+        return old is not None and old.columns == program.relations[name].columns
+
+    def size(self, name: str) -> int:
+        """Return the number of facts."""
+        home = self.home.get(name)
+        return len(self.inputs[name]) if home is None else home.size(name)
+
+    def rows(self, name: str) -> CodeArray:
+        """Return the facts of a relation, in the driver's memory."""
+        home = self.home.get(name)
+        rows = self.inputs[name].rows() if home is None else home.stored(name).live_rows()
+        return rows.astype(np.int64, copy=False)
+
+    def files(self, name: str) -> list[str]:
+        """Return files of a relation's facts; those that the driver keeps are written."""
+        home = self.home.get(name)
+        if home is None:
+            return self.inputs[name].files() if len(self.inputs[name]) else []
+        if isinstance(home, PartnerGroup):
+            return list(home.files[name])
+        return [write_facts(self.folder, name, self.rows(name))] if home.size(name) else []
+
+    def may_be_wide(self, name: str) -> bool:
+        """Say whether some code of a relation may need more than 32 bits."""
+        home = self.home.get(name)
+        if isinstance(home, PartnerGroup):
+            return home.is_wide or self.inputs[name].is_wide
+        return not fits_narrow(self.rows(name)) or self.inputs[name].is_wide
+
+
+@dataclass(frozen=True)
+class Origin:
+    """What a group of partners goes on from.
+
+    `homes` are the old groups that have a relation in memory, if they are there; `kept` are the files of such
+    relations, with levels and counts, and of all relations that are read. Of others there are the facts of
+    before: `facts` are input facts, `derived` all.
     """
-    found: list[StratumGroup] = []
-    for group in groups:
-        if isinstance(group, AloneGroup):
-            group.kept = _kept_alone(group, before, changed)
-            changed |= set() if group.kept else set(group.own)
-            found.append(group)
-            continue
-        if isinstance(group, PartnerGroup):
-            group.kept = dict(_kept_by_partners(group, before, changed))
-            # These values are spread if nothing of the group is evaluated.
-            group.heavy = _heavy_before(group, before)
-            found.append(group)
-            continue
-        same = next((each for each in before if _is_same_driver_group(each, group)), None)
-        if same is not None and changed.isdisjoint((*group.own, *group.reads)):
-            found.append(same)
+
+    groups: Mapping[int, PartnerGroup]
+    homes: dict[str, int] = field(default_factory=dict)
+    kept: dict[str, list[str]] = field(default_factory=dict)
+    derived: dict[str, list[str]] = field(default_factory=dict)
+    facts: dict[str, list[str]] = field(default_factory=dict)
+    sizes: dict[str, int] = field(default_factory=dict)
+    # Relations that no old group has read: they are loaded as they are now.
+    new_reads: set[str] = field(default_factory=set)
+    # Of strata that were there before: the old group, their number in it, and whether the rules are the same.
+    strata: dict[int, tuple[int, int, bool]] = field(default_factory=dict)
+    # Strata with other rules: the ids of the new ones, None if they are evaluated again.
+    rewritten: dict[int, list[int] | None] = field(default_factory=dict)
+    # Relations whose codes may need more than 32 bits, by where they come from.
+    wide: list[bool] = field(default_factory=list)
+
+
+def origin_of(
+    group: PartnerGroup, old: OldGroups, taken: set[tuple[int, str]], now: Callable[[str], GroupFacts]
+) -> Origin:
+    """Return what a group goes on from.
+
+    `taken` are relations of old groups that other groups have taken over already; `now` returns the facts of
+    a relation that no group of partners has.
+    """
+    spec = group.spec
+    own = set(spec.own)
+    origin = Origin({each.number: each for each in old.divided if not own.isdisjoint(each.spec.own)})
+    origin.wide.extend(each.is_wide for each in origin.groups.values())
+    for name in spec.program.relations:
+        if name in own:
+            _find_own(name, spec, old, origin)
         else:
-            changed |= set(group.own)
-            found.append(group)
-    return found
+            _find_read(name, group, old, origin, taken, now)
+    for number, stratum in enumerate(spec.program.strata):
+        if stratum.relations[0] in own:
+            _find_stratum(number, stratum, spec, old, origin)
+    return origin
 
 
-def rule_reports(
-    strata: Sequence[Stratum], changed: Collection[str], evaluated: Sequence[StratumStatistics]
-) -> Iterator[StratumReport]:
-    """Yield what was done to each stratum that has rules: nothing, or an evaluation."""
-    for stratum in strata:
-        if stratum.rules and not set(stratum.relations) & set(changed):
-            yield StratumReport(stratum.relations, Action.SKIPPED, Strategy.UPDATE, UNTOUCHED, 0, 0, 0.0)
-    for each in evaluated:
-        yield StratumReport(
-            each.relations, Action.RECOMPUTED, Strategy.RECOMPUTE,
-            "on Spark a stratum is evaluated again if its rules changed, or what it reads",
-            each.derivations, each.derivations, each.seconds,
-        )  # fmt: skip
+def _find_own(name: str, spec: GroupSpec, old: OldGroups, origin: Origin) -> None:
+    """Find what there was before of a relation that the group is to keep."""
+    home = next((each for each in origin.groups.values() if _is_kept(name, each.spec, spec)), None)
+    if home is not None:
+        origin.kept[name], origin.homes[name] = list(home.files[name]), home.number
+        origin.sizes[name] = home.size(name)
+        return
+    if name not in old.program.relations or not old.declares(name, spec.program):
+        origin.sizes.setdefault(name, 0)
+        return
+    origin.sizes[name] = old.size(name)
+    origin.wide.append(old.may_be_wide(name))
+    if name in old.home:
+        origin.derived[name] = old.files(name)
+    inputs = spec.apart.get(name, name)
+    if not any(_is_kept(inputs, each.spec, spec) for each in origin.groups.values()):
+        origin.facts[inputs] = old.inputs[name].files() if len(old.inputs[name]) else []
+        if inputs != name:
+            origin.sizes[inputs] = len(old.inputs[name])
 
 
-def _kept_by_partners(
-    group: PartnerGroup, before: Sequence[StratumGroup], changed: set[str]
-) -> Iterator[tuple[str, KeptRelation]]:
-    old = {
-        stratum.relations: (each, number)
-        for each in before
-        if isinstance(each, PartnerGroup) and not each.is_alone
-        for number, stratum in enumerate(each.program.strata)
-        if stratum.relations[0] not in each.reads
-    }
-    base_of = {apart: name for name, apart in group.apart.items()}
-    for stratum in group.program.strata:
-        if stratum.relations[0] in group.reads:
-            continue
-        home, number = old.get(stratum.relations, (None, 0))
-        reached = {*stratum.relations, *earlier_relations(stratum)}
-        is_same = (
-            home is not None
-            and _content(home.program, home.program.strata[number]) == _content(group.program, stratum)
-            # Input facts that are kept apart change with their relation.
-            and changed.isdisjoint(reached | {base_of.get(name, name) for name in reached})
-        )
-        if home is None or not is_same:
-            changed |= set(stratum.relations)
-            continue
-        for name in stratum.relations:
-            yield name, KeptRelation(home.files[name], home.size(name), home.work[number], home.is_wide)
+def _is_kept(name: str, old: GroupSpec, new: GroupSpec) -> bool:
+    """Say whether a relation is the same in two groups, and its input facts are in the same place."""
+    return (
+        name in old.own
+        and old.program.relations[name] == new.program.relations[name]
+        and old.apart.get(name) == new.apart.get(name)
+    )
 
 
-def _heavy_before(group: PartnerGroup, before: Sequence[StratumGroup]) -> tuple[int, ...]:
-    if not may_spread(group.program):
-        return ()
-    old = [each for each in before if isinstance(each, PartnerGroup) and set(each.files) & set(group.kept)]
-    return tuple(sorted({value for each in old for value in each.heavy}))
+def _find_read(  # noqa: PLR0913, PLR0917 - as for own relations, and where else facts may be
+    name: str, group: PartnerGroup, old: OldGroups, origin: Origin, taken: set[tuple[int, str]],
+    now: Callable[[str], GroupFacts],
+) -> None:  # fmt: skip
+    """Find the facts of a relation that the group reads: those of before, if its strata have read it."""
+    columns = group.program.relations[name].columns
+    for home in origin.groups.values():
+        if name in home.program.relations and home.program.relations[name].columns == columns:
+            origin.kept[name] = list(home.read_files.get(name, home.files.get(name, [])))
+            if name not in home.spec.own and (home.number, name) not in taken:
+                taken.add((home.number, name))
+                origin.homes[name] = home.number
+            return
+    origin.new_reads.add(name)
+    if name in group.sources:
+        source = group.sources[name]
+        origin.kept[name] = list(source.files[name])
+        origin.wide.append(source.is_wide)
+        return
+    found = now(name)
+    if isinstance(found, SessionInput):
+        origin.wide.append(found.is_wide)
+        origin.kept[name] = found.files() if len(found) else []
+    else:
+        origin.wide.append(not fits_narrow(found))
+        origin.kept[name] = [write_facts(old.folder, name, found)] if len(found) else []
 
 
-def _kept_alone(
-    group: AloneGroup, before: Sequence[StratumGroup], changed: set[str]
-) -> dict[str, KeptRelation]:
-    """Return all relations of a group that one partner keeps, or none of them."""
-    for old in before:
-        is_same = isinstance(old, AloneGroup) and _contents(old.program) == _contents(group.program)
-        if is_same and changed.isdisjoint((*group.own, *group.reads)):
-            assert isinstance(old, AloneGroup)
-            return {name: KeptRelation(old.files[name], old.size(name), 0, old.is_wide) for name in group.own}
-    return {}
+def _find_stratum(number: int, stratum: Stratum, spec: GroupSpec, old: OldGroups, origin: Origin) -> None:
+    """Find the stratum that it was before, and how its rules differ."""
+    relations, program = set(stratum.relations), spec.program
+    is_kept = relations <= origin.kept.keys()
+    for group in origin.groups.values():
+        for place, other in enumerate(group.program.strata):
+            if set(other.relations) != relations or not relations <= set(group.spec.own) or not is_kept:
+                continue
+            is_same = _content(group.program, other) == _content(program, stratum)
+            origin.strata[number] = group.number, place, is_same
+            if not is_same:
+                new = _new_rules(other, group.program, stratum, spec, number)
+                origin.rewritten[number] = new
+            return
+    if not stratum.rules and relations <= set(spec.apart.values()):
+        return  # input facts that are kept apart have been found
+    is_input = len(relations) == 1 and relations.isdisjoint(old.home) and relations <= origin.facts.keys()
+    empty = Stratum(stratum.relations, (), (), is_recursive=False)
+    origin.rewritten[number] = _new_rules(empty, old.program, stratum, spec, number) if is_input else None
 
 
-def _is_same_driver_group(old: StratumGroup, new: StratumGroup) -> bool:
-    if not isinstance(old, DriverGroup) or not isinstance(new, DriverGroup):
-        return False
-    return _contents(old.program) == _contents(new.program)
+def _new_rules(
+    before: Stratum, program: Program, stratum: Stratum, spec: GroupSpec, number: int
+) -> list[int] | None:
+    """Return the ids of a stratum's new rules, or None if they cannot be followed."""
+    if spec.aggregates.keys() & set(stratum.relations) or spec.program.law_of(stratum) is not None:
+        return None
+    change = rule_change(before, program, stratum, spec.program)
+    if change is None or (change.deleted and number not in spec.departed):
+        return None
+    return [rule.id for rule in change.inserted]
 
 
-def _contents(program: Program) -> list[object]:
-    return [_content(program, stratum) for stratum in program.strata]
-
-
-def _content(program: Program, stratum: Stratum) -> tuple[Stratum, Mapping[str, object]]:
-    """Return what a stratum means, whatever the numbers of its rules."""
-    rules = tuple(replace(rule, id=RuleId(0)) for rule in stratum.rules)
+def _content(program: Program, stratum: Stratum) -> tuple[object, ...]:
+    """Return what a stratum means, whatever the order and the numbers of its rules."""
     names = {*stratum.relations, *earlier_relations(stratum)}
-    return replace(stratum, rules=rules), {name: program.relations[name] for name in names}
+    return (
+        Counter((rule.head, rule.body) for rule in stratum.rules),
+        Counter((each.less, each.greater, each.body) for each in stratum.subsumptions),
+        {name: program.relations[name] for name in names},
+    )
+
+
+# --- other groups ----------------------------------------------------------------------------------
+
+
+def continued(group: StratumGroup, old: OldGroups) -> StratumGroup | None:
+    """Return a group of one place that goes on with the same strata as before, or None if it has others."""
+    for before in old.groups:
+        if isinstance(group, AloneGroup) and isinstance(before, AloneGroup) and _is_same(before, group):
+            return group.taking_place_of(before)
+        if isinstance(group, DriverGroup) and isinstance(before, DriverGroup) and _is_same(before, group):
+            return before
+    return None
+
+
+def _is_same(old: AloneGroup | DriverGroup, new: AloneGroup | DriverGroup) -> bool:
+    contents = ([_content(each.program, stratum) for stratum in each.program.strata] for each in (old, new))
+    first, second = contents
+    return first == second
+
+
+def compared(
+    names: Sequence[str], rows: Callable[[str], CodeArray], old: OldGroups, program: Program
+) -> EpochResult:
+    """Return what changed in relations that the driver keeps."""
+    inserted: dict[str, Sequence[Codes]] = {}
+    deleted: dict[str, Sequence[Codes]] = {}
+    for name in names:
+        new = rows(name)
+        was = old.rows(name) if old.declares(name, program) else new[:0]
+        for side, some, others in ((inserted, new, was), (deleted, was, new)):
+            found = without_rows(some, others)
+            if len(found):
+                side[name] = fact_columns(found)
+    return EpochResult(inserted, deleted, ())
+
+
+def evaluated_again(statistics: Sequence[StratumStatistics]) -> tuple[StratumReport, ...]:
+    """Return what was done to strata that the driver, or one worker, evaluated."""
+    return tuple(
+        StratumReport(
+            each.relations, Action.RECOMPUTED, Strategy.RECOMPUTE, _RULES_HERE,
+            each.derivations, each.derivations, each.seconds,
+        )
+        for each in statistics
+    )  # fmt: skip
+
+
+def skipped(group: StratumGroup, program: Program) -> Iterator[StratumReport]:
+    """Yield that nothing was done to the strata of a group."""
+    for stratum in program.strata:
+        if stratum.rules and set(stratum.relations) & set(group.own):
+            yield StratumReport(stratum.relations, Action.SKIPPED, Strategy.UPDATE, UNTOUCHED, 0, 0, 0.0)
+
+
+def write_facts(folder: Folder, name: str, rows: CodeArray) -> str:
+    """Write facts to a file of their own and return it."""
+    return write_inputs(folder, name, f"before-{uuid.uuid4().hex[:12]}", rows, rows[:0])

@@ -6,14 +6,15 @@ all partners did it: when one is lost, the others return to what was confirmed a
 """
 
 import json
+import pickle
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, replace
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.epoch import MaintenanceSettings, Strategy
+from tidelog.engine.epoch import MaintenanceSettings, Strategy, StratumReport
 from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
@@ -30,16 +31,20 @@ from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.alone import AloneEngine
+from tidelog.maintain.partners.departed import Departed, with_departed
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.maintain.partners.keys import RepeatedKeyError, described
 from tidelog.maintain.partners.partner_values import PartnerValues
 from tidelog.maintain.partners.session_routes import Dividing, may_spread, routes_of
-from tidelog.maintain.partners.state_files import facts_of
+from tidelog.maintain.partners.state_files import facts_of, without_rows
+from tidelog.maintain.row_delta import RowDelta
 from tidelog.program.nodes import Program
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import Int64s
+from tidelog.storage.kernel import CodeArray, Int64s
+
+NOTHING_MORE: Final[Mapping[str, object]] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,20 +63,33 @@ class GroupSpec:
     apart: Apart = field(default_factory=dict)
     # Whether one partner has all facts, because they are decided together.
     is_alone: bool = False
+    # Deleted rules whose derivations are taken back, by the number of their stratum.
+    departed: Departed = field(default_factory=dict)
+
+    @property
+    def settled(self) -> "GroupSpec":
+        """Return the same strata without the rules that were deleted."""
+        return replace(self, departed={}) if self.departed else self
 
     def routes(self, heavy: tuple[int, ...] = ()) -> tuple[Routes, ...]:
         """Return the routes of every stratum, by which rows with heavy values are spread."""
-        program = self.program
+        program = with_departed(self.program, self.departed)
         makes_values = [
             self.has_values and reason_for_values(each, program) is not None for each in program.strata
         ]
         return routes_of(program, self.dividing, makes_values, self.apart, heavy)
 
+    @property
+    def may_spread(self) -> bool:
+        """Say whether rows of frequent values may be spread."""
+        return may_spread(with_departed(self.program, self.departed))
+
     def dividing_columns(self) -> Columns:
         """Return the columns in which a frequent value matters, none if nothing may be spread."""
-        if not may_spread(self.program):
+        if not self.may_spread:
             return {}
-        return dividing_columns(self.program, zip(self.program.strata, self.routes(), strict=True))
+        program = with_departed(self.program, self.departed)
+        return dividing_columns(program, zip(program.strata, self.routes(), strict=True))
 
 
 def placement_remark(
@@ -98,9 +116,9 @@ def placement_remark(
 
 @dataclass(frozen=True, slots=True)
 class ServicePayload:
-    """What a job of partners is for; without `requests` they are resident."""
+    """What a job of partners is for, groups by their numbers; without `requests` they are resident."""
 
-    groups: tuple[GroupSpec, ...]
+    groups: Mapping[int, GroupSpec]
     settings: Settings
     folder: str
     requests: tuple[Message, ...] | None
@@ -161,16 +179,18 @@ class _Service:
         self._folder = Folder(payload.folder)
         self._engines: dict[int, PartnerEngine] = {}
         self._alone: dict[int, AloneEngine] = {}
-        typed = next((group.program.types for group in payload.groups if group.has_values), {})
-        self._values = PartnerValues(typed, self._folder)
+        self._groups = dict(payload.groups)
+        # The last program has the types of those before it.
+        typed = [group.program.types for group in payload.groups.values() if group.has_values]
+        self._values = PartnerValues(typed[-1] if typed else {}, self._folder)
         # The group of the last request, and whether that made its engine anew, until it is confirmed.
         self._unconfirmed: tuple[int, bool] | None = None
 
     def confirm(self) -> None:
         """Keep what the last request did."""
         if self._unconfirmed is not None:
-            group, is_new = self._unconfirmed
-            kept = None if is_new else self._engines.get(group) or self._alone.get(group)
+            group, _ = self._unconfirmed
+            kept = self._engines.get(group) or self._alone.get(group)
             if kept is not None:
                 kept.commit()
         self._unconfirmed = None
@@ -179,14 +199,15 @@ class _Service:
         """Undo what the last request did, unless it was confirmed."""
         if self._unconfirmed is not None:
             group, is_new = self._unconfirmed
+            if group in self._engines:
+                # A new one may have the relations of another.
+                self._engines[group].undo()
+            elif group in self._alone and not is_new:
+                self._alone[group].undo()
             if is_new:
                 self._engines.pop(group, None)
                 self._alone.pop(group, None)
-            elif group in self._engines:
-                self._engines[group].undo()
-            elif group in self._alone:
-                self._alone[group].undo()
-            if self._payload.groups[group].has_values:
+            if self._groups[group].has_values:
                 self._values.forget()
                 for engine in self._engines.values():
                     engine.renew_expressions()
@@ -195,9 +216,12 @@ class _Service:
     def handle(self, message: Message) -> Message:
         """Do what the driver asks for and return the reply; keys that are repeated are one, too."""
         request = json.loads(message.text)
+        if request["do"] in {"learn", "forget"}:
+            self._note_groups(request)
+            return Message(text="{}")
         if "values" in request:
             self._values.take(request["values"])
-        is_alone = self._payload.groups[request["group"]].is_alone
+        is_alone = self._groups[request["group"]].is_alone
         try:
             match request["do"]:
                 case "evaluate" | "load" if is_alone:
@@ -208,6 +232,8 @@ class _Service:
                     return self._evaluate(request)
                 case "load":
                     return self._load(request)
+                case "change":
+                    return self._change(request, message)
                 case _:
                     return self._apply(request, message)
         except RepeatedKeyError as repeated:
@@ -215,8 +241,19 @@ class _Service:
             self.undo()
             return Message(text=json.dumps({"repeated": described(repeated)}))
 
+    def _note_groups(self, request: Mapping[str, Any]) -> None:
+        """Learn the strata of a changed program, or forget those that no group has any more."""
+        if request["do"] == "learn":
+            assert isinstance(self._wire, SocketWire), "only residents outlive a change of rules"
+            # From our own driver, which signed it.
+            self._groups[request["group"]] = pickle.loads(self._wire.from_driver(request["rules"]))  # noqa: S301 - see above
+            return
+        for group in request["groups"]:
+            self._engines.pop(group, None)
+            self._alone.pop(group, None)
+
     def _new_engine(self, request: Mapping[str, Any]) -> PartnerEngine:
-        spec = self._payload.groups[request["group"]]
+        spec = self._groups[request["group"]]
         engine = PartnerEngine(
             spec.program,
             spec.known,
@@ -229,6 +266,7 @@ class _Service:
             dividing=spec.dividing,
             apart=spec.apart,
             heavy=tuple(request["heavy"]),
+            departed=spec.departed,
         )
         self._engines[request["group"]] = engine
         self._unconfirmed = (request["group"], True)
@@ -248,7 +286,7 @@ class _Service:
             self._load_relation(engine, name, self._read(engine, name, files))
         statistics = engine.evaluate(request["kept"].keys())
         files, sizes = {}, {}
-        for name in self._payload.groups[request["group"]].own:
+        for name in self._groups[request["group"]].own:
             if name in request["kept"]:
                 continue
             numbers = engine.facts(name)
@@ -265,14 +303,14 @@ class _Service:
 
     def _heavy_values(self, request: Mapping[str, Any]) -> tuple[int, ...]:
         """Return the values whose rows are spread until the group is evaluated again."""
-        spec = self._payload.groups[request["group"]]
+        spec = self._groups[request["group"]]
         arities = {name: relation.arity for name, relation in spec.program.relations.items()}
-        files = {**request["facts"], **request["kept"]}
+        files = {**request.get("derived", {}), **request["facts"], **request["kept"]}
         return frequent_values(spec.dividing_columns(), self._folder, files, arities, self._wire)
 
     def _made(self, request: Mapping[str, Any]) -> dict[str, object]:
         """Return the values that a request made, and the warnings about values that were met."""
-        if not self._payload.groups[request["group"]].has_values:
+        if not self._groups[request["group"]].has_values:
             return {}
         found: dict[str, object] = {"warnings": self._values.take_warnings()}
         if self._wire.me == 0:
@@ -288,7 +326,7 @@ class _Service:
         loading = request.get("partners", range(self._wire.partners))
         if self._wire.me in loading:
             engine = self._new_engine(request)
-            own = self._payload.groups[request["group"]].own
+            own = self._groups[request["group"]].own
             is_shared = len(loading) == self._wire.partners
             for name, files in request["state"].items():
                 contents = (
@@ -318,7 +356,45 @@ class _Service:
         # Undoing twice does no harm: the engine undoes by itself what fails.
         self._unconfirmed = (request["group"], False)
         found, reports = engine.apply(*_changes_of(request, message, engine.program))
-        own = self._payload.groups[request["group"]].own
+        return self._changed(request, engine, found, reports)
+
+    def _change(self, request: Mapping[str, Any], message: Message) -> Message:
+        """Go on with a group of a changed program, from what others had before; reply as to `_apply`.
+
+        Relations that are kept as before stay in memory, if they are there; the others are read from files.
+        """
+        here = {number: self._engines[number] for number in request["here"]}
+        heavy = tuple(request["heavy"]) if here else self._heavy_values(request)
+        engine = self._new_engine({**request, "heavy": heavy})
+        own = self._groups[request["group"]].own
+        for name, files in request["kept"].items():
+            before = here.get(request["homes"].get(name, -1))
+            if before is None or not engine.take_relation(name, before):
+                contents = self._read(engine, name, files)
+                self._load_relation(engine, name, contents, is_read=name not in own)
+        for level, relations in ((1, request["derived"]), (0, request["facts"])):
+            for name, files in relations.items():
+                arity = engine.program.relations[name].arity
+                rows = facts_of(self._read(engine, name, files), arity).live_rows()
+                engine.load(name, rows, np.full(len(rows), level, np.int32), np.ones(len(rows), np.int32))
+        engine.take_work(request["work"])
+        for number, (group, stratum, is_same) in request["strata"].items():
+            if group in here:
+                engine.take_stratum(int(number), here[group], stratum, is_same=is_same)
+        rewritten = {int(number): inserted for number, inserted in request["rewritten"].items()}
+        found, reports = engine.apply(*_changes_of(request, message, engine.program), rewritten)
+        return self._changed(request, engine, found, reports, {"heavy": heavy})
+
+    def _changed(
+        self,
+        request: Mapping[str, Any],
+        engine: PartnerEngine,
+        found: Mapping[str, RowDelta],
+        reports: Sequence[StratumReport],
+        more: Mapping[str, object] = NOTHING_MORE,
+    ) -> Message:
+        """Return the differences of an epoch that are owned here, and their files."""
+        own = self._groups[request["group"]].own
         tables_back = []
         for name, change in found.items():
             if name in own:
@@ -338,6 +414,7 @@ class _Service:
             "reports": [
                 [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds] for r in reports
             ],
+            **more,
         }
         return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
 
@@ -349,8 +426,9 @@ class _Service:
         What is loaded are the facts that it reads: the same facts are derived again.
         """
         group, is_load = request["group"], request["do"] == "load"
-        spec = self._payload.groups[group]
+        spec = self._groups[group]
         reply: dict[str, Any] = {"files": {}, "sizes": {}, "statistics": [], "is_wide": False}
+        tables_back: list[Rows] = []
         # Where only others are new, the first partner has its state.
         is_due = not is_load or 0 in request["partners"]
         self._unconfirmed = (group, True) if is_due else None
@@ -366,14 +444,24 @@ class _Service:
             reply["statistics"] = [asdict(each) for each in engine.evaluate()]
             self._alone[group] = engine
             for name in () if is_load else spec.own:
-                self._write_alone(name, engine.facts(name), request["name"], reply)
+                content = engine.facts(name)
+                self._write_alone(name, content, request["name"], reply)
+                if name in request.get("before", {}):
+                    tables_back += self._compared(name, content.rows, request["before"][name])
         self._learn_values()
-        return Message(text=json.dumps({**reply, **self._made(request)}))
+        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+
+    def _compared(self, name: str, rows: CodeArray, files: Sequence[str]) -> list[Rows]:
+        """Return what leads from the facts in files to these."""
+        arity = rows.shape[1]
+        before = facts_of((self._folder.read_rows(file, arity) for file in files), arity).live_rows()
+        rows = rows.astype(np.int64)
+        return [Rows(f"+{name}", without_rows(rows, before)), Rows(f"-{name}", without_rows(before, rows))]
 
     def _apply_alone(self, request: Mapping[str, Any], message: Message) -> Message:
         """Let the first partner advance a group to the next epoch."""
         group = request["group"]
-        spec = self._payload.groups[group]
+        spec = self._groups[group]
         self._unconfirmed = (group, False)
         reply: dict[str, Any] = {"files": {}, "sizes": {}, "reports": [], "work": [], "is_wide": False}
         tables_back = []

@@ -1,0 +1,265 @@
+"""A session on Spark whose rules change: partners go on from what they have and follow what changes."""
+
+from contextlib import contextmanager
+
+import pytest
+from hypothesis import event, given, settings
+from hypothesis import strategies as st
+
+from support.epochs import Maintained, difference, examples
+from support.epochs_programs import FUNCTIONS, SPECIAL, tangled_epochs, tangled_programs
+from support.programs import build
+from support.resident_session import Resident
+from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
+from support.rule_changes import without_some_rules
+from support.strategies import epochs, programs
+from support.threaded_spark import run_in_threads
+from tidelog import TidelogError
+from tidelog.engine.epoch import Action, Strategy
+from tidelog.engine.spark import skew
+from tidelog.engine.spark.options import SparkOptions
+from tidelog.engine.spark.signed import UnsignedError, sign, signed_content
+from tidelog.maintain.partners import pool
+from tidelog.maintain.partners.groups import PartnerGroup
+from tidelog.maintain.partners.service import _Service
+from tidelog.maintain.spark import SparkMaintainedEngine
+
+EDGES = ".decl edge(x: number, y: number) .input edge\n.decl bridge(x: number, y: number) .input bridge\n"
+PATH = ".decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
+STEP = "path(x, z) :- path(x, y), path(y, z).\n"
+BRIDGE = "path(x, y) :- bridge(x, y).\n"
+FAR = ".decl far(x: number) far(x) :- path(x, y), !edge(x, y).\n"
+CHAIN = {"edge": {(n, n + 1) for n in range(12)}, "bridge": {(3, 7), (12, 0), (2, 3)}}
+STRATEGIES = st.sampled_from([Strategy.UPDATE, Strategy.AUTO, Strategy.RECOMPUTE])
+
+
+class InJobs(Resident):
+    """The same session with a job for each request."""
+
+    def _new_engine(self):
+        chosen = SparkOptions(no_spark(self.partners), partners=self.partners, driver_facts=self.driver_facts)
+        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
+
+
+class Sparing(Resident):
+    """A session that cuts rules rather than copy a relation to every partner."""
+
+    replicated_facts = 3
+
+
+class Mixed(Resident):
+    """A session whose driver keeps what is small."""
+
+    driver_facts = 4
+
+
+@contextmanager
+def partners_in_threads(on_executor: int = 2):
+    """Let residents and jobs run in threads; yield what kills residents."""
+    with tasks_in_threads(on_executor) as tasks, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pool, "run_job", run_in_threads)
+        yield tasks
+
+
+def change_rules(run: Maintained, program, insert=None, delete=None, strategy=Strategy.UPDATE):
+    """Change rules, and compare facts and difference with the reference engine's."""
+    before = run.expected()
+    found = run.change_rules(program, insert, delete, strategy=strategy)
+    after = run.expected()
+    assert run.relations() == after
+    kept = {name: facts for name, facts in before.items() if name in after}
+    assert found == difference(kept, after)
+    return found
+
+
+def change(run: Maintained, insert=None, delete=None, strategy=Strategy.UPDATE):
+    """Change facts, and compare as `change_rules` does."""
+    before = run.expected()
+    found = run.change(insert, delete, strategy=strategy)
+    assert run.relations() == run.expected()
+    assert found == difference(before, run.expected())
+
+
+@settings(max_examples=examples(40))
+@given(data=st.data(), kind=st.sampled_from([Resident, Resident, Sparing, Mixed, InJobs]))
+def test_random_rule_changes_are_exact(data, kind):
+    """Random rules come and go between random changes of facts, whoever dies and whenever."""
+    drawn = data.draw(tangled_programs(special=SPECIAL))
+    texts = [without_some_rules(data, drawn) for _ in range(2)]
+    check_history(data, drawn, kind, texts, data.draw(tangled_epochs(drawn, max_epochs=3)), FUNCTIONS)
+
+
+@settings(max_examples=examples(20))
+@given(data=st.data(), kind=st.sampled_from([Resident, Sparing, InJobs]))
+def test_random_rules_of_the_whole_language_change(data, kind):
+    """So do rules with any type, functor or aggregate."""
+    drawn = data.draw(programs())
+    texts = [without_some_rules(data, drawn)]
+    check_history(data, drawn, kind, texts, data.draw(epochs(drawn, max_epochs=2)), {})
+
+
+def check_history(data, drawn, kind, texts, changes, functions):
+    """Go from program to program and back, with changes of facts at the same time and between."""
+    kill = st.tuples(st.integers(0, 2), st.sampled_from(MOMENTS), st.integers(0, 12))
+    with (
+        partners_in_threads(data.draw(st.integers(1, 3))) as tasks,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setattr(skew, "_LEAST_ROWS", data.draw(st.sampled_from([1, 1 << 16])))
+        others = [build(text) for text in (*texts, drawn.text)]
+        run = kind(build(drawn.text), functions)
+        try:
+            run.start(drawn.inputs)
+            for number, program in enumerate(others):
+                epoch = changes[number % len(changes)]
+                for each in data.draw(st.lists(kill, max_size=1)):
+                    tasks.kill(*each)
+                strategy = data.draw(STRATEGIES)
+                facts = data.draw(st.sampled_from([(None, None), (epoch.inserts, epoch.deletes)]))
+                found = change_rules(run, program, *facts, strategy=strategy)
+                for each in found.strata:
+                    event(f"{each.action.value}")
+                change(run, epoch.deletes, epoch.inserts, data.draw(STRATEGIES))
+        finally:
+            run.engine.close()
+
+
+@pytest.fixture
+def loads(monkeypatch):
+    """Return a list of the relations that partners load from files."""
+    found = []
+    load = _Service._load_relation
+
+    def note(service, engine, name, contents, **others):
+        found.append(name)
+        return load(service, engine, name, contents, **others)
+
+    monkeypatch.setattr(_Service, "_load_relation", note)
+    return found
+
+
+def actions(found):
+    """Return what was done to each relation, with the reason before what says how many partners."""
+    return {
+        name: (each.action, each.reason.split(";")[0]) for each in found.strata for name in each.relations
+    }
+
+
+def test_rules_are_followed_by_residents_that_stay(loads, monkeypatch):
+    """Rules are followed where the facts are: no file is read, and the driver hears of changes alone."""
+    monkeypatch.setattr(PartnerGroup, "stored", lambda *_: pytest.fail("facts came to the driver"))
+    with tasks_in_threads() as tasks:
+        run = Resident(build(EDGES + PATH + STEP + FAR)).start(CHAIN)
+
+        added = run.change_rules(build(EDGES + PATH + STEP + FAR + "path(x, x) :- edge(x, _).\n"))
+        gone = run.change_rules(build(EDGES + PATH + STEP + FAR))
+
+        assert loads == []
+        assert tasks.stages == 1
+        assert actions(added)["path"] == (Action.UPDATED, "1 of its rules inserted")
+        assert actions(gone)["path"] == (Action.UPDATED, "1 of its rules deleted")
+        assert added.inserted["path"] == gone.deleted["path"] == {(n, n) for n in range(12)}
+        run.engine.close()
+
+
+def test_a_relation_that_only_a_deleted_rule_reads_is_read_until_it_is_followed():
+    """The facts of such a relation say which derivations are lost; their changes in the same epoch do not."""
+    with tasks_in_threads() as tasks:
+        run = Resident(build(EDGES + PATH + STEP + BRIDGE + FAR)).start(CHAIN)
+
+        found = change_rules(
+            run, build(EDGES + PATH + STEP + FAR), {"bridge": [(30, 31)], "edge": [(12, 13)]},
+            {"bridge": [(3, 7)]},
+        )  # fmt: skip
+
+        assert actions(found)["path"] == (Action.UPDATED, "1 of its rules deleted")
+        change(run, {"bridge": [(5, 0)]}, {"edge": [(4, 5)]})
+        found = change_rules(run, build(EDGES + PATH + STEP + BRIDGE + FAR))
+        assert actions(found)["path"] == (Action.UPDATED, "1 of its rules inserted")
+        change(run, {"edge": [(4, 5)]}, {"bridge": [(5, 0)]})
+        assert tasks.stages == 1
+        run.engine.close()
+
+
+def test_only_what_is_divided_otherwise_is_loaded(loads):
+    """A rule by another column of `edge` needs it elsewhere; what `path` has stays where it is."""
+    text = EDGES + PATH + "path(x, z) :- path(x, y), bridge(y, z).\n"
+    back = ".decl back(x: number, y: number)\nback(x, y) :- path(y, x).\n"
+    back += "back(x, y) :- edge(y, x), bridge(x, _).\n"
+    with tasks_in_threads() as tasks:
+        run = Resident(build(text)).start(CHAIN)
+        routes = run.engine._groups[0].spec.routes()
+
+        change_rules(run, build(text + back))
+
+        now = run.engine._groups[0].spec.routes()
+        before = {name: route for each in routes for name, route in each.relations.items()}
+        after = {name: route for each in now for name, route in each.relations.items()}
+        moved = {name for name in before if before[name] != after[name]}
+        assert set(loads) == moved
+        assert moved < before.keys()
+        assert tasks.stages == 1
+        run.engine.close()
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+@pytest.mark.parametrize("after", [0, 3])
+def test_a_partner_lost_in_a_change_of_rules(moment, after):
+    """The others go back to the old rules and take the new ones with the partner that takes its place."""
+    text = EDGES + PATH + STEP + BRIDGE + FAR
+    with tasks_in_threads() as tasks:
+        run = Resident(build(text)).start(CHAIN)
+        tasks.kill(1, moment, after if moment == "exchange" else 1)
+
+        change_rules(run, build(text.replace(BRIDGE, "") + "path(y, x) :- edge(x, y), x > 9.\n"))
+
+        change(run, {"edge": [(20, 3)]}, {"edge": [(2, 3)]})
+        tasks.kill(2, "exchange", 1)
+        change(run, {"edge": [(2, 3)]}, {"edge": [(20, 3)]})
+        run.engine.close()
+    assert (tasks.kills, tasks.stages) == (2, 1)
+
+
+def test_rules_that_fail_leave_the_old_ones():
+    """A change of rules that cannot be evaluated is undone everywhere, in groups that were done too."""
+    text = EDGES + PATH + STEP
+    with tasks_in_threads():
+        run = Resident(build(text)).start(CHAIN)
+        before = run.relations()
+
+        with pytest.raises(TidelogError, match="iterations"):
+            run.change_rules(build(text + "path(x, y + 1) :- path(x, y).\n"))
+
+        assert run.relations() == before
+        change(run, {"edge": [(20, 3)]}, {"edge": [(2, 3)]})
+        change_rules(run, build(text + FAR))
+        run.engine.close()
+
+
+def test_rules_that_partners_give_up_following_are_evaluated():
+    """The prices of the local engine decide: what is taken back would cost more than an evaluation."""
+    text = EDGES + PATH + STEP
+    edges = {(x, y) for x in range(60) for y in range(60) if x != y}
+    with tasks_in_threads():
+        run = Resident(build(text + "path(x, y) :- bridge(x, y).\n")).start(
+            {"edge": {(0, 1)}, "bridge": edges}
+        )
+
+        found = run.change_rules(build(text), strategy=Strategy.AUTO)
+
+        action, reason = actions(found)["path"]
+        assert action is Action.RECOMPUTED
+        assert reason.startswith("the update was given up after")
+        assert run.relations() == run.expected()
+        run.engine.close()
+
+
+def test_code_is_taken_from_the_driver_alone():
+    """Rules that the job's secret has not signed are not read."""
+    signed = sign(b"rules", b"secret")
+
+    assert signed_content(signed, b"secret") == b"rules"
+    with pytest.raises(UnsignedError):
+        signed_content(signed, b"another")
+    with pytest.raises(UnsignedError):
+        signed_content({**sign(b"other", b"secret"), "signature": signed["signature"]}, b"secret")
