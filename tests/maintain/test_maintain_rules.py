@@ -186,6 +186,23 @@ def test_a_relation_with_other_columns_is_another_relation():
     run.check()
 
 
+@pytest.mark.parametrize("columns", ["a: number, b: number", "x: symbol, y: number"])
+@pytest.mark.parametrize("rule", ["p(x) :- edge(x, _).", "p(x) :- other(x), x < 9."])
+def test_what_reads_a_relation_with_other_columns_is_evaluated(columns: str, rule: str):
+    """Facts derived from a relation that is another one now are gone, whether the rule stays or not."""
+    rest = ".decl other(x: number) .input other\n.decl p(x: number) p(x) :- other(x).\n"
+    both = "p(x) :- edge(x, _).\n"
+    run = Maintained(build(EDGES + rest + both)).start({"edge": [(0, 1)], "other": [(5,)]})
+    run.inputs.pop("edge")
+    is_text = "symbol" in columns
+
+    kept = "" if is_text else rule
+    found = run.change_rules(build(f".decl edge({columns}) .input edge\n{rest}{kept}"))
+
+    assert run.relations() == {"edge": frozenset(), "other": {(5,)}, "p": {(5,)}}
+    assert found.deleted["p"] == {(0,)}
+
+
 def test_new_rules_make_numbers_that_outgrow_narrow_codes():
     """The first number beyond 32 bits may come with a rule, and go with it."""
     far = "path(x, y * 3000000000) :- edge(x, y).\n"

@@ -8,13 +8,12 @@ from support.epochs import examples
 from support.epochs_programs import tangled_epochs, tangled_programs
 from support.partner_epochs import followable
 from support.programs import build
-from support.resident_session import Resident
+from support.resident_session import Resident, check_same_files
 from support.resident_threads import MOMENTS, tasks_in_threads
 from tidelog import TidelogError
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.service import _Service
-from tidelog.maintain.partners.state_files import read_annotated
 
 PATHS = """
 .decl edge(x: number, y: number) .input edge
@@ -212,24 +211,6 @@ def test_states_of_split_rules_are_exact(history):
             run = moved
             assert run.relations() == run.expected()
         run.engine.close()
-
-
-def check_same_files(engine, other):
-    """Compare the levels and counts of all relations that partners keep, those of passes too."""
-    if [each.where for each in engine._placed] != [each.where for each in other._placed]:
-        return  # without input facts, the driver keeps everything
-    for group, again in zip(engine._groups, other._groups, strict=True):
-        for name, files in getattr(group, "files", {}).items():
-            arity = group.program.relations[name].arity
-            first = read_annotated(engine._folder, files, arity)
-            second = read_annotated(other._folder, again.files[name], arity)
-            assert as_facts(first) == as_facts(second), name
-
-
-def as_facts(content):
-    """Return facts with their levels and counts."""
-    columns = zip(content.rows.tolist(), content.levels.tolist(), content.counts.tolist(), strict=True)
-    return sorted((*row, level, count) for row, level, count in columns)
 
 
 def test_strata_whose_rules_are_cut_are_evaluated(evaluations):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from support.epochs import Maintained, difference, examples
 from support.epochs_programs import FUNCTIONS, SPECIAL, tangled_epochs, tangled_programs
 from support.programs import build
-from support.resident_session import Resident
+from support.resident_session import Resident, check_same_files
 from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
 from support.rule_changes import without_some_rules
 from support.strategies import epochs, programs
@@ -36,8 +36,15 @@ STRATEGIES = st.sampled_from([Strategy.UPDATE, Strategy.AUTO, Strategy.RECOMPUTE
 class InJobs(Resident):
     """The same session with a job for each request."""
 
+    storage = None
+
     def _new_engine(self):
-        chosen = SparkOptions(no_spark(self.partners), partners=self.partners, driver_facts=self.driver_facts)
+        chosen = SparkOptions(
+            no_spark(self.partners),
+            partners=self.partners,
+            driver_facts=self.driver_facts,
+            storage=self.storage,
+        )
         self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
 
 
@@ -80,6 +87,13 @@ def change(run: Maintained, insert=None, delete=None, strategy=Strategy.UPDATE):
     assert found == difference(before, run.expected())
 
 
+def check_levels(run: Maintained):
+    """Compare levels and counts with those of an evaluation."""
+    fresh = run.again()
+    check_same_files(run.engine, fresh.engine)
+    fresh.engine.close()
+
+
 @settings(max_examples=examples(40))
 @given(data=st.data(), kind=st.sampled_from([Resident, Resident, Sparing, Mixed, InJobs]))
 def test_random_rule_changes_are_exact(data, kind):
@@ -96,6 +110,20 @@ def test_random_rules_of_the_whole_language_change(data, kind):
     drawn = data.draw(programs())
     texts = [without_some_rules(data, drawn)]
     check_history(data, drawn, kind, texts, data.draw(epochs(drawn, max_epochs=2)), {})
+
+
+@settings(max_examples=examples(20))
+@given(data=st.data(), kind=st.sampled_from([Resident, Sparing, InJobs]))
+def test_levels_and_counts_are_those_of_an_evaluation(data, kind):
+    """Whatever rules came and went, facts have the levels and counts that an evaluation gives them."""
+    drawn = data.draw(tangled_programs(aggregates=()))
+    others = [build(without_some_rules(data, drawn)), build(drawn.text)]
+    with partners_in_threads():
+        run = kind(build(drawn.text)).start(drawn.inputs)
+        for program in others:
+            change_rules(run, program, strategy=data.draw(st.sampled_from([Strategy.UPDATE, Strategy.AUTO])))
+            check_levels(run)
+        run.engine.close()
 
 
 def check_history(data, drawn, kind, texts, changes, functions):
@@ -118,7 +146,7 @@ def check_history(data, drawn, kind, texts, changes, functions):
                 facts = data.draw(st.sampled_from([(None, None), (epoch.inserts, epoch.deletes)]))
                 found = change_rules(run, program, *facts, strategy=strategy)
                 for each in found.strata:
-                    event(f"{each.action.value}")
+                    event(each.action.value)
                 change(run, epoch.deletes, epoch.inserts, data.draw(STRATEGIES))
         finally:
             run.engine.close()
@@ -218,6 +246,58 @@ def test_a_partner_lost_in_a_change_of_rules(moment, after):
         change(run, {"edge": [(2, 3)]}, {"edge": [(20, 3)]})
         run.engine.close()
     assert (tasks.kills, tasks.stages) == (2, 1)
+
+
+SPLIT = "path(x, w) :- path(x, y), path(y, z), path(z, w).\n"
+LONG = "path(x, v) :- edge(x, x), path(y, x), path(y, z), path(z, w), path(w, v).\n"
+
+
+def test_rules_that_are_split_come_and_go(loads):
+    """What is in the middle of such a rule comes and goes with it; that of other rules stays as it is."""
+    text = EDGES + PATH + SPLIT + FAR
+    with tasks_in_threads() as tasks:
+        run = Resident(build(text)).start(CHAIN)
+        (first,) = [name for name in run.engine._groups[0].files if name.startswith("path/")]
+
+        added = change_rules(run, build(text + LONG), {"edge": [(3, 3)]})
+        made = [name for name in run.engine._groups[0].files if name.startswith("path/")]
+        check_levels(run)
+        change(run, {"edge": [(20, 3)]}, {"edge": [(2, 3)]})
+        gone = change_rules(run, build(text))
+        check_levels(run)
+
+        assert first in made
+        assert len(made) > 1
+        assert actions(added)["path"][0] is actions(gone)["path"][0] is Action.UPDATED
+        assert first not in loads
+        change(run, {"edge": [(2, 3)]}, {"edge": [(20, 3)]})
+        check_levels(run)
+        run.engine.close()
+    assert tasks.stages == 4
+
+
+def test_a_state_on_storage_goes_on_after_changes_of_rules(tmp_path):
+    """Another process does without what only the deleted rules needed, and counts the same derivations."""
+    text = EDGES + PATH + STEP + FAR
+
+    class Stored(InJobs):
+        storage = str(tmp_path)
+
+    with partners_in_threads():
+        run = Stored(build(text + BRIDGE + SPLIT)).start(CHAIN)
+        found = change_rules(run, build(text), delete={"edge": [(4, 5)]})
+        assert actions(found)["path"] == (Action.UPDATED, "3 of its rules deleted")
+        change(run, {"edge": [(4, 5)]}, {"bridge": [(3, 7)]})
+        run.engine.close()
+        other = Stored(run.program)
+        assert other.engine.resume() == 2
+        other.inputs = run.inputs
+
+        change(other, {"edge": [(20, 3)]}, {"edge": [(2, 3)]})
+        found = change_rules(other, build(text + BRIDGE))
+
+        assert actions(found)["path"] == (Action.UPDATED, "1 of its rules inserted")
+        other.engine.close()
 
 
 def test_rules_that_fail_leave_the_old_ones():

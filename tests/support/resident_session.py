@@ -4,6 +4,7 @@ from support.epochs import Maintained
 from support.programs import read, run_program
 from support.resident_threads import no_spark
 from tidelog.engine.spark.options import SparkOptions
+from tidelog.maintain.partners.state_files import read_annotated
 from tidelog.maintain.spark import SparkMaintainedEngine
 from tidelog.values.functors import order_key
 
@@ -34,3 +35,27 @@ class Resident(Maintained):
             inputs={n: sorted(facts, key=order_key) for n, facts in self.inputs.items() if facts},
             functions=self.functions,
         )
+
+
+def check_same_files(engine, other):
+    """Compare the levels and counts of all relations that partners keep, those of passes too."""
+    if [each.where for each in engine._placed] != [each.where for each in other._placed]:
+        return  # without input facts, the driver keeps everything
+    for group, again in zip(engine._groups, other._groups, strict=True):
+        for name, files in getattr(group, "files", {}).items():
+            if not group.follows(name):
+                continue
+            arity = group.program.relations[name].arity
+            if name not in again.files:
+                # What was in the middle of a rule that is gone.
+                assert not len(read_annotated(engine._folder, files, arity).rows)
+                continue
+            first = read_annotated(engine._folder, files, arity)
+            second = read_annotated(other._folder, again.files[name], arity)
+            assert as_facts(first) == as_facts(second), name
+
+
+def as_facts(content):
+    """Return facts with their levels and counts."""
+    columns = zip(content.rows.tolist(), content.levels.tolist(), content.counts.tolist(), strict=True)
+    return sorted((*row, level, count) for row, level, count in columns)

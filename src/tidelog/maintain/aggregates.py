@@ -17,7 +17,6 @@ An aggregate over relations of its own stratum stays where it is, and so does on
 bindings only that stratum knows; such a stratum is recomputed.
 """
 
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 
@@ -25,6 +24,7 @@ from tidelog.dataclass import dataclass
 from tidelog.maintain.grouping_levels import Level, Levels
 from tidelog.plan.flatten import flatten_rule
 from tidelog.program.binding import bound_variables
+from tidelog.program.content_digest import content_digest
 from tidelog.program.nodes import (
     CONCAT,
     Aggregate,
@@ -186,7 +186,7 @@ class _Namer:
             aggregate = self.on_finer(rule, *finer, stratum)
         types, body = self.bound_body(rule, aggregate, stratum)
         names = tuple(types)
-        digest = _digest((aggregate, body))
+        digest = content_digest((aggregate, body))
         relation = f"{aggregate.functor}/{digest}"
         known = self.aggregates.get(relation)
         if known is not None:
@@ -227,7 +227,7 @@ class _Namer:
     def nonempty(self, rule: Rule, aggregate: Aggregate, stratum: Stratum) -> Atom:
         """Return an atom of the relation of the groups for which a negated conjunction fails."""
         types, body = self.bound_body(rule, aggregate, stratum)
-        relation = f"some/{_digest(body)}"
+        relation = f"some/{content_digest(body)}"
         group = tuple(Variable(name, type_, span=aggregate.span) for name, type_ in types.items())
         head = Atom(relation, group, span=aggregate.span)
         if relation not in self.relations:
@@ -260,7 +260,7 @@ class _Namer:
         aggregate: Aggregate,
     ) -> Atom:
         """Return an atom of the relation with the outer bindings of an aggregate."""
-        relation = f"outer/{_digest((names, outside))}"
+        relation = f"outer/{content_digest((names, outside))}"
         group = tuple(Variable(name, types[name], span=aggregate.span) for name in names)
         head = Atom(relation, group, span=aggregate.span)
         if relation not in self.relations:
@@ -321,7 +321,7 @@ def _ask_separator(aggregate: Aggregate) -> tuple[Literal, ...]:
     separator = aggregate.init
     if aggregate.functor != CONCAT or separator is None or isinstance(separator, Constant):
         return ()
-    asked = Variable(f"%separator/{_digest(aggregate)}", separator.type, span=separator.span)
+    asked = Variable(f"%separator/{content_digest(aggregate)}", separator.type, span=separator.span)
     return (Constraint("=", Kind.SYMBOL, asked, separator, span=separator.span),)
 
 
@@ -333,8 +333,3 @@ def _empty_value(aggregate: Aggregate) -> Term:
         return aggregate.init
     is_float = aggregate.functor == "sum" and aggregate.kind is Kind.FLOAT
     return Constant(0.0 if is_float else 0, aggregate.type, span=aggregate.span)
-
-
-def _digest(content: object) -> str:
-    # `repr` has no spans: the same aggregate has the same relation wherever it is written.
-    return hashlib.blake2b(repr(content).encode(), digest_size=6).hexdigest()

@@ -1,6 +1,5 @@
 """The local engine with a state that follows changes of its input facts."""
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
@@ -50,7 +49,7 @@ from tidelog.maintain.prices import Stopwatch
 from tidelog.maintain.projections import project_negations
 from tidelog.maintain.recompute import Recomputed
 from tidelog.maintain.row_delta import NO_DELTA, RowDelta
-from tidelog.maintain.rule_change import RuleChange, rule_change
+from tidelog.maintain.rule_change import RuleChange, rule_change, stratum_content
 from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.maintain.strata import KeptStratum
 from tidelog.maintain.strategies.counted_run import CountedRuns
@@ -424,12 +423,14 @@ class LocalMaintainedEngine(LocalEngine):
         self.make_room(_codes_of(changes))
         before = dict(self.__dict__)
         old_program = self._program
-        known = {stratum.relations: _content(stratum, self._program) for stratum in self._program.strata}
+        known = {
+            stratum.relations: stratum_content(stratum, self._program) for stratum in self._program.strata
+        }
         learned = dict(zip(known, self._maintainer.learned, strict=True))
         try:
             self._adopt(program)
             strata = self._program.strata
-            contents = {stratum.relations: _content(stratum, self._program) for stratum in strata}
+            contents = {stratum.relations: stratum_content(stratum, self._program) for stratum in strata}
             self._start_maintenance(
                 [
                     learned.get(names, Learned()).for_rules(is_same=known.get(names) == content)
@@ -570,12 +571,3 @@ class LocalMaintainedEngine(LocalEngine):
 def _codes_of(changes: Mapping[str, RelationChange]) -> list[Codes]:
     """Return all codes of changes, column by column."""
     return [column for change in changes.values() for column in (*change.inserted, *change.deleted)]
-
-
-def _content(stratum: Stratum, program: Program) -> tuple[object, ...]:
-    """Return what strata that derive the same have in common: declarations, and rules without ids."""
-    return (
-        frozenset(program.relations[name] for name in stratum.relations),
-        frozenset(Counter((rule.head, rule.body) for rule in stratum.rules).items()),
-        frozenset((rule.less, rule.greater, rule.body) for rule in stratum.subsumptions),
-    )

@@ -7,6 +7,7 @@ from tidelog.dataclass import dataclass
 from tidelog.plan.flatten import FlatRule, flatten_rule
 from tidelog.plan.maintenance import reason_to_recompute
 from tidelog.program.nodes import Program, Rule, Stratum
+from tidelog.program.walk_nodes import earlier_relations
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,8 @@ def rule_change(
         return None
     if any(old_program.relations.get(name) != new_program.relations[name] for name in new.relations):
         return None
+    if any(_is_other(name, old_program, new_program) for name in earlier_relations(old)):
+        return None
     if reason_to_recompute(old, old_program) or reason_to_recompute(new, new_program):
         return None
     change = RuleChange(
@@ -57,6 +60,22 @@ def rule_change(
         if any(literal.relation not in new_program.relations for literal in rule.literals):
             return None
     return change
+
+
+def stratum_content(stratum: Stratum, program: Program) -> tuple[object, ...]:
+    """Return what strata that derive the same have in common: declarations, and rules without ids."""
+    return (
+        frozenset(program.relations[name] for name in stratum.relations),
+        # A relation with other columns is another one, without the facts of before.
+        frozenset((name, program.relations[name].columns) for name in earlier_relations(stratum)),
+        frozenset(Counter((rule.head, rule.body) for rule in stratum.rules).items()),
+        frozenset((rule.less, rule.greater, rule.body) for rule in stratum.subsumptions),
+    )
+
+
+def _is_other(name: str, old: Program, new: Program) -> bool:
+    """Say whether a relation of two programs has other columns in the second one."""
+    return name in new.relations and old.relations[name].columns != new.relations[name].columns
 
 
 def missing_rules(rules: tuple[Rule, ...], others: tuple[Rule, ...]) -> list[Rule]:

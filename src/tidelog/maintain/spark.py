@@ -198,7 +198,9 @@ class SparkMaintainedEngine(IncomingFacts):
                 spec = self._alone_spec(run, part, own) if is_alone else self._spec(run, part, reads)
                 if old is not None and not is_alone:
                     known = {name for name in old.program.relations if self._declares(name, old)}
-                    wider = with_deleted_rules(spec, old.divided, known - later, self._program, self._codec)
+                    wider = with_deleted_rules(
+                        spec, old.divided, known - later, self._program, old.program, self._codec
+                    )
                     spec, reads = wider.spec, (*reads, *wider.reads)
                 homes = {name: group for group in groups for name in group.own}
                 sources = {n: home for n in reads if isinstance(home := homes.get(n), PartnerGroup)}

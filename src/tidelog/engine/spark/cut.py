@@ -5,8 +5,8 @@
 `alias` belongs to the stratum, and `y` or `z` divides the rule: one of the two `deref` lacks it. Cut in two,
 each half is divided by a variable that all its large relations have:
 
-    memory/7/12(x, z) :- deref(y, x), alias(y, z).
-    memory(x, w) :- memory/7/12(x, z), deref(z, w).
+    memory/9b0c(x, z) :- deref(y, x), alias(y, z).
+    memory(x, w) :- memory/9b0c(x, z), deref(z, w).
 
 What the first half finds is sent to where the key of the other relation is kept, instead of the relation
 to all. It takes memory of its own, so relations below a size are still copied to every partner.
@@ -18,6 +18,7 @@ from dataclasses import replace
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.routes import variable_columns
 from tidelog.plan.flatten import FlatRule, flatten_rule, is_fact
+from tidelog.program.content_digest import content_digest
 from tidelog.program.nodes import (
     Atom,
     Column,
@@ -75,9 +76,10 @@ def cut_rules(program: Program, number: int, large: Collection[str]) -> CutStrat
             dividing[rule.id] = common
             continue
         relation, first, second = _halves(rule, flat, last, ids)
+        # Rules with the same half share it.
+        waiting[:0] = [second] if relation.name in own else [first, second]
         made[relation.name] = relation
         own.add(relation.name)
-        waiting[:0] = [first, second]
     # What a half derives is read in the next iteration, even if the stratum had only one.
     cut = replace(
         stratum,
@@ -152,14 +154,13 @@ def _halves(rule: Rule, flat: FlatRule, last: Literal, ids: RuleIds) -> tuple[Re
     """Return a relation, the rule that derives it from all but the last atom, and the rule that reads it."""
     first, rest = _parted(flat, last)
     kept = _kept(flat, first, rest)
-    made = ids.take()
-    name = f"{flat.relation}/{rule.id}/{made}"
+    name = f"{flat.relation}/{content_digest((first, kept))}"
     columns = tuple(Column(f"c{place}", variable.type) for place, variable in enumerate(kept))
     relation = Relation(name, columns, span=rule.span)
     atom = Atom(name, kept, span=rule.span)
     return (
         relation,
-        Rule(made, atom, first, span=rule.span),
+        Rule(ids.take(), atom, first, span=rule.span),
         replace(rule, head=flat.head, body=(atom, *rest), plan=()),
     )
 

@@ -2,11 +2,12 @@
 
     alias(x, y) :- flow(z, x), memory(z, w), flow(w, y).
 
-    alias/3/0(x, w) :- flow(z, x), memory(z, w).
-    alias(x, y) :- alias/3/0(x, w), flow(w, y).
+    alias/3f0a(x, w) :- flow(z, x), memory(z, w).
+    alias(x, y) :- alias/3f0a(x, w), flow(w, y).
 
 Each half is then divided by one variable, and nothing is sent in the middle of a rule. The new
-relations belong to the stratum, and only partners see them.
+relations belong to the stratum, and only partners see them. Their names say what derives them: rules with
+the same half share it, and other rules of the program do not change it.
 
 Rules of a stratum with a law stay whole: it decides by iterations, and halves take one more.
 """
@@ -17,6 +18,7 @@ from itertools import combinations
 
 from tidelog.engine.spark.routes import variable_columns
 from tidelog.plan.flatten import FlatRule, flatten_rule
+from tidelog.program.content_digest import content_digest
 from tidelog.program.nodes import Atom, Column, Program, Relation, Rule, Stratum, Variable
 from tidelog.program.rule_ids import RuleIds
 from tidelog.program.walk_nodes import needed_variables
@@ -39,9 +41,10 @@ def split_rules(program: Program) -> Program:
                 rules.append(rule)
                 continue
             made, first, second = halves
+            if made.name not in names:
+                rules.append(first)
             relations[made.name] = made
             names.add(made.name)
-            rules.append(first)
             waiting.insert(0, second)
         added = tuple(sorted(names - set(stratum.relations)))
         strata.append(replace(stratum, relations=(*stratum.relations, *added), rules=tuple(rules)))
@@ -65,13 +68,12 @@ def _halves(
         return None
     left, right = min(pairs, key=lambda pair: len(_kept(flat, pair)))
     kept = _kept(flat, (left, right))
-    made = ids.take()
-    name = f"{rule.head.relation}/{rule.id}/{made}"
+    name = f"{rule.head.relation}/{content_digest((left, right, kept))}"
     columns = tuple(Column(f"c{place}", variable.type) for place, variable in enumerate(kept))
     atom = Atom(name, kept, span=rule.span)
     rest = tuple(atom if x is left else x for x in flat.body if x is not right)
     relation = Relation(name, columns, span=program.relations[rule.head.relation].span)
-    first = Rule(made, atom, (left, right), span=rule.span)
+    first = Rule(ids.take(), atom, (left, right), span=rule.span)
     return relation, first, replace(rule, head=flat.head, body=rest, plan=())
 
 

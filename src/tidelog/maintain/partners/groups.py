@@ -457,10 +457,15 @@ class PartnerGroup:
 
     def take_over(self, described: Mapping[str, Any]) -> None:
         """Take over the state that a manifest describes."""
-        self.files = {name: list(files) for name, files in described["files"].items()}
-        self.read_files = {name: list(files) for name, files in described["read_files"].items()}
+        # Whoever wrote it may have followed a change of rules, and have what only deleted rules need:
+        # relations that are read, whose strata come first, and relations in the middle of rules.
+        known = self.program.relations.keys()
+        self.files = {name: list(files) for name, files in described["files"].items() if name in known}
+        self.read_files = {
+            name: list(files) for name, files in described["read_files"].items() if name in known
+        }
         self._sizes = dict(described["sizes"])
-        self.work = list(described["work"])
+        self.work = list(described["work"])[-len(self.program.strata) :]
         self.is_wide = bool(described["is_wide"])
         self.heavy = tuple(described["heavy"])
         self._seen = {}

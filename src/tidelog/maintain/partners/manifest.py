@@ -26,7 +26,7 @@ from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
 
 _LOCK = "manifest.lock"
-_FORMAT = 4
+_FORMAT = 5
 # Values and numbers in more files than this become one file.
 _MOST_FILES = 32
 # How often files that nothing names are looked for, and how long one may be read that was named before.

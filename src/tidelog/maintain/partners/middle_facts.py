@@ -1,6 +1,6 @@
 """The facts of relations that `split_rules` made, from those of the stratum.
 
-    alias/3/0(x, w) :- flow(z, x), memory(z, w).
+    alias/3f0a(x, w) :- flow(z, x), memory(z, w).
 
 A store has the facts of `flow` and `memory`, with their levels as partners count them, and one rule derives
 the relation in the middle: the levels and counts of its facts follow from its derivations.

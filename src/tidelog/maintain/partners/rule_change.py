@@ -7,7 +7,6 @@ find out what changes.
 """
 
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
@@ -22,13 +21,13 @@ from tidelog.engine.local.state import fits_narrow
 from tidelog.engine.protocol import Codes, StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.maintain.decide import UNTOUCHED
+from tidelog.maintain.partners.deleted_rules import change_of, is_successor, strata_of
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import without_rows, write_inputs
-from tidelog.maintain.rule_change import rule_change
+from tidelog.maintain.rule_change import stratum_content
 from tidelog.program.nodes import Program, Stratum
-from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.kernel import CodeArray
 
 _RULES_HERE: Final = "rules of the strata that are kept together here changed"
@@ -211,16 +210,15 @@ def _find_read(  # noqa: PLR0913, PLR0917 - as for own relations, and where else
 def _find_stratum(number: int, stratum: Stratum, spec: GroupSpec, old: OldGroups, origin: Origin) -> None:
     """Find the stratum that it was before, and how its rules differ."""
     relations, program = set(stratum.relations), spec.program
-    is_kept = relations <= origin.kept.keys()
-    for group in origin.groups.values():
-        for place, other in enumerate(group.program.strata):
-            if set(other.relations) != relations or not relations <= set(group.spec.own) or not is_kept:
-                continue
-            is_same = _content(group.program, other) == _content(program, stratum)
+    for place, other, group in strata_of(list(origin.groups.values())):
+        if (
+            is_successor(stratum, other, old.program)
+            and relations & set(other.relations) <= origin.kept.keys()
+        ):
+            is_same = stratum_content(other, group.program) == stratum_content(stratum, program)
             origin.strata[number] = group.number, place, is_same
             if not is_same:
-                new = _new_rules(other, group.program, stratum, spec, number)
-                origin.rewritten[number] = new
+                origin.rewritten[number] = _new_rules(other, group.program, stratum, spec, number)
             return
     if not stratum.rules and relations <= set(spec.apart.values()):
         return  # input facts that are kept apart have been found
@@ -233,22 +231,10 @@ def _new_rules(
     before: Stratum, program: Program, stratum: Stratum, spec: GroupSpec, number: int
 ) -> list[int] | None:
     """Return the ids of a stratum's new rules, or None if they cannot be followed."""
-    if spec.aggregates.keys() & set(stratum.relations) or spec.program.law_of(stratum) is not None:
-        return None
-    change = rule_change(before, program, stratum, spec.program)
+    change = change_of(before, program, stratum, spec, spec.program)
     if change is None or (change.deleted and number not in spec.departed):
         return None
     return [rule.id for rule in change.inserted]
-
-
-def _content(program: Program, stratum: Stratum) -> tuple[object, ...]:
-    """Return what a stratum means, whatever the order and the numbers of its rules."""
-    names = {*stratum.relations, *earlier_relations(stratum)}
-    return (
-        Counter((rule.head, rule.body) for rule in stratum.rules),
-        Counter((each.less, each.greater, each.body) for each in stratum.subsumptions),
-        {name: program.relations[name] for name in names},
-    )
 
 
 # --- other groups ----------------------------------------------------------------------------------
@@ -265,7 +251,9 @@ def continued(group: StratumGroup, old: OldGroups) -> StratumGroup | None:
 
 
 def _is_same(old: AloneGroup | DriverGroup, new: AloneGroup | DriverGroup) -> bool:
-    contents = ([_content(each.program, stratum) for stratum in each.program.strata] for each in (old, new))
+    contents = (
+        [stratum_content(stratum, each.program) for stratum in each.program.strata] for each in (old, new)
+    )
     first, second = contents
     return first == second
 
