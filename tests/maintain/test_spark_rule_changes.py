@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from support.epochs import Maintained, difference, examples
 from support.epochs_programs import FUNCTIONS, SPECIAL, tangled_epochs, tangled_programs
+from support.partner_epochs import followable
 from support.programs import build
 from support.resident_session import Resident, check_same_files
 from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
@@ -116,12 +117,13 @@ def test_random_rules_of_the_whole_language_change(data, kind):
 @given(data=st.data(), kind=st.sampled_from([Resident, Sparing, InJobs]))
 def test_levels_and_counts_are_those_of_an_evaluation(data, kind):
     """Whatever rules came and went, facts have the levels and counts that an evaluation gives them."""
-    drawn = data.draw(tangled_programs(aggregates=()))
-    others = [build(without_some_rules(data, drawn)), build(drawn.text)]
+    drawn = data.draw(tangled_programs())
+    others = [followable(without_some_rules(data, drawn)), followable(drawn.text)]
     with partners_in_threads():
-        run = kind(build(drawn.text)).start(drawn.inputs)
+        run = kind(followable(drawn.text)).start(drawn.inputs)
         for program in others:
-            change_rules(run, program, strategy=data.draw(st.sampled_from([Strategy.UPDATE, Strategy.AUTO])))
+            strategy = data.draw(st.sampled_from([Strategy.UPDATE, Strategy.AUTO]))
+            change_rules(run, program, strategy=strategy)
             check_levels(run)
         run.engine.close()
 
