@@ -50,19 +50,19 @@ def with_deleted_rules(  # noqa: PLR0913, PLR0917 - a group, and two programs
         found = _stratum_before(stratum, old, old_program)
         if found is not None:
             before, group = found
-            gone = {
+            emptied = {
                 name: group.program.relations[name]
                 for name in before.relations
                 if name not in stratum.relations
             }
-            known = replace(spec.program, relations={**outside, **spec.program.relations, **gone})
-            wider = replace(stratum, relations=(*stratum.relations, *gone))
+            known = replace(spec.program, relations={**outside, **spec.program.relations, **emptied})
+            wider = replace(stratum, relations=(*stratum.relations, *emptied))
             rules = _deleted(before, group.program, wider, spec, known)
             above = replace(wider, rules=rules)
             if rules and earlier_relations(above) <= below and _can_run(above, known, spec):
                 departed[number] = tuple(replace(rule, id=ids.take()) for rule in rules)
                 strata[-1] = wider
-                derived |= gone
+                derived |= emptied
                 needed = earlier_relations(above) - spec.program.relations.keys()
                 read |= {name: outside[name] for name in needed}
         below |= set(stratum.relations)

@@ -47,7 +47,7 @@ class PartnerPool:
         # The groups whose prices are the same at all partners, and that all have in memory.
         self._agreed: set[int] = set()
         # The partners that know a group's rules, and the groups that those know which take another's place.
-        self._told: dict[int, frozenset[int]] = {}
+        self._knowing: dict[int, frozenset[int]] = {}
         self._first: frozenset[int] = frozenset()
         # Groups whose partners still divide facts by rules that were deleted.
         self._unsettled: set[int] = set()
@@ -171,9 +171,9 @@ class PartnerPool:
                 lost = again
             else:
                 self._loaded = {group: partners - replaced for group, partners in self._loaded.items()}
-                self._told = {
+                self._knowing = {
                     group: partners if group in self._first else partners - replaced
-                    for group, partners in self._told.items()
+                    for group, partners in self._knowing.items()
                 }
                 self._agreed = set()
                 return
@@ -196,16 +196,16 @@ class PartnerPool:
             job = BarrierJob(_MODULE, "serve", payload, self.partners, 1, self.options.safety)
             self._resident = ResidentJob(self.options.spark, job)
             self._first = frozenset(self.groups)
-            self._told = dict.fromkeys(self.groups, frozenset(range(self.partners)))
+            self._knowing = dict.fromkeys(self.groups, frozenset(range(self.partners)))
         return self._resident
 
     def _tell(self, resident: ResidentJob, group: int) -> None:
         """Tell residents the rules of a group that came after they were started."""
         everyone = frozenset(range(self.partners))
-        if self._told.get(group) != everyone:
+        if self._knowing.get(group) != everyone:
             signed = resident.signed(pickle.dumps(self.groups[group]))
             resident.call(Message(text=json.dumps({"do": "learn", "group": group, "rules": signed})))
-            self._told[group] = everyone
+            self._knowing[group] = everyone
 
     def _load_missing(
         self, resident: ResidentJob, group: int, load: Callable[[], Mapping[str, object]]
@@ -229,7 +229,7 @@ class PartnerPool:
     def release(self) -> None:
         """Release residents; the next request starts others."""
         resident, self._resident = self._resident, None
-        self._loaded, self._agreed, self._told = {}, set(), {}
+        self._loaded, self._agreed, self._knowing = {}, set(), {}
         for group in self._unsettled & self.groups.keys():
             # Whoever loads these groups divides facts by the rules of now.
             self.groups[group] = self.groups[group].settled
@@ -252,16 +252,16 @@ class PartnerPool:
 
     def keep(self, numbers: Collection[int]) -> None:
         """Serve no other groups than these any more; residents forget the others."""
-        gone = sorted(self.groups.keys() - set(numbers))
+        dropped = sorted(self.groups.keys() - set(numbers))
         self.groups = {number: self.groups[number] for number in numbers}
         self._unsettled &= self.groups.keys()
-        loaded = [group for group in gone if self._loaded.pop(group, None)]
-        self._agreed -= set(gone)
-        for group in gone:
-            self._told.pop(group, None)
+        loaded = [group for group in dropped if self._loaded.pop(group, None)]
+        self._agreed -= set(dropped)
+        for group in dropped:
+            self._knowing.pop(group, None)
         if self._resident is not None and loaded:
             try:
-                self._resident.call(Message(text=json.dumps({"do": "forget", "groups": gone})))
+                self._resident.call(Message(text=json.dumps({"do": "forget", "groups": dropped})))
             except LostError as lost:
                 self._recover(lost)
 
