@@ -23,7 +23,7 @@ PARTS = ("pyproject.toml", "setup.py", "MANIFEST.in", "README.md", "LICENSE", "C
 CALL = """
 import numpy as np
 from tidelog.storage.slots import grow_slots
-grow_slots(*np.zeros((2, 4), np.uint32), np.zeros((1, 1), np.int32))
+grow_slots(*np.zeros((2, 4), np.uint32), np.zeros((1, 1), np.int32), np.zeros(1, np.int32))
 """
 README = blocks_of((ROOT / "README.md").read_text("utf-8"))
 

@@ -84,7 +84,7 @@ def test_rows_are_grouped_by_two_columns(rows, dtype):
     assert times <= 13
     assert known == len(expected)
     for probe, posting in expected.items():
-        start, length = groups[find_key(slots, keys, np.array(probe, np.int64))]
+        start, length = groups[find_key(slots, keys, np.arange(2, dtype=np.int32), np.array(probe, np.int64))]
         assert as_tuples(arena[start : start + length]) == posting
 
 

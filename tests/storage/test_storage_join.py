@@ -192,7 +192,7 @@ def test_bindings_find_the_row_they_name(rows, batch, operands, constants, dtype
 
     find_bindings(
         as_rows(batch, 2, dtype), np.array(constants, np.int64), sources_of(operands),
-        relation.slots, relation.rows, found,
+        relation.slots, relation.rows, relation.all_columns, found,
     )  # fmt: skip
 
     numbers = {row: number for number, row in enumerate(as_tuples(relation.live_rows()))}

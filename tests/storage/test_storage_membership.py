@@ -50,7 +50,7 @@ class Table:
         """Return the row number of each probe, or -1."""
         found = np.empty(len(probes), np.int64)
         columns = np.arange(self.rows.shape[1], dtype=np.int32)
-        find_bindings(probes, NO_CONSTANTS, columns, self.slots, self.rows, found)
+        find_bindings(probes, NO_CONSTANTS, columns, self.slots, self.rows, columns, found)
         return found.tolist()
 
 
@@ -183,7 +183,7 @@ def test_growing_keeps_all_slots(rows):
     table.insert(as_rows(rows, 2))
     larger = np.zeros(3 * table.slots.size + 1, np.uint32)
 
-    grow_slots(table.slots, larger, table.rows)
+    grow_slots(table.slots, larger, table.rows, np.arange(2, dtype=np.int32))
 
     assert np.count_nonzero(larger) == len(distinct(rows))
     table.slots = larger
@@ -197,7 +197,7 @@ def test_grown_table_finds_the_same_rows():
     table.insert(rows)
 
     larger = np.zeros(4 * table.slots.size, np.uint32)
-    grow_slots(table.slots, larger, table.rows)
+    grow_slots(table.slots, larger, table.rows, np.arange(2, dtype=np.int32))
     table.slots = larger
 
     assert table.find(rows) == list(range(len(rows)))

@@ -62,8 +62,9 @@ def test_keys_get_numbers_as_they_appear(rows, columns, probes, dtype, data):
 
     assert as_tuples(stored[:known]) == expected
     assert [expected[number] for number in numbers] == keys
+    places = np.arange(len(columns), dtype=np.int32)
     for probe in [*keys, *(tuple(row[column] for column in columns) for row in probes)]:
-        found = find_key(slots, stored, np.array(probe, np.int64))
+        found = find_key(slots, stored, places, np.array(probe, np.int64))
         assert found == (expected.index(probe) if probe in expected else -1)
 
 

@@ -54,8 +54,8 @@ def _expected(index: Index, rows: CodeArray, *, is_numbered: bool) -> Iterator[E
 
 
 def _check_direct(where: str, index: DirectIndex, rows: CodeArray) -> None:
-    by_code: dict[int, list[int]] = {}
-    for number, code in enumerate(rows[:, index.column].tolist()):
-        by_code.setdefault(code, []).append(number)
-    assert index.group_count == len(by_code), where
-    assert {code: index.rows_of(code).tolist() for code in by_code} == by_code, where
+    by_key: dict[tuple[int, ...], list[int]] = {}
+    for number, row in enumerate(rows[:, index.key].tolist()):
+        by_key.setdefault(tuple(row), []).append(number)
+    assert index.group_count == len(by_key), where
+    assert {key: index.rows_of(rows, key).tolist() for key in by_key} == by_key, where

@@ -150,11 +150,21 @@ class LocalMaintainedEngine(LocalEngine):
     def _run_once(
         self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
-        """Run one stratum; that of an aggregate fills its groups, and a projection has no facts to find."""
+        """Run one stratum, after which few rows are expected in its relations."""
         if stratum.relations[0] in self._projections:
+            # It has no facts to find.
             return StratumStatistics(
                 stratum.relations, is_recursive=False, iterations=0, facts=0, derivations=0, seconds=0.0
             )
+        statistics = self._run_kind(number, stratum, context, observer)
+        for name in stratum.relations:
+            self._state.relations[name].end_evaluation()
+        return statistics
+
+    def _run_kind(
+        self, number: int, stratum: Stratum, context: RunContext, observer: Observer
+    ) -> StratumStatistics:
+        """Run one stratum; that of an aggregate fills its groups."""
         if stratum.relations[0] in self.groups.aggregates:
             return self.groups.evaluate(stratum, context.statistics)
         if self.timelines.takes(stratum):
@@ -163,10 +173,7 @@ class LocalMaintainedEngine(LocalEngine):
                 observer.iteration_finished(number, found.iterations, found.facts, self._state.size())
                 self._check_memory()
                 return found
-        statistics = super()._run_once(number, stratum, context, observer)
-        for name in stratum.relations:
-            self._state.relations[name].end_evaluation()
-        return statistics
+        return super()._run_once(number, stratum, context, observer)
 
     def _stratum_run(self, number: int, stratum: Stratum, context: RunContext) -> StratumRun:
         """Return what evaluates a stratum by its delta rules, and counts derivations if epochs need that."""

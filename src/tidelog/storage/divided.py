@@ -191,7 +191,8 @@ def shared_groups(index: "Index", rows: CodeArray, first: int, numbers: Int64s, 
             dense_numbers(rows, index.key[0], first + begin, first + end, part)
         else:
             keys = rows[first + begin : first + end]
-            find_bindings(keys, _NO_CONSTANTS, index.key_columns, index.slots, index.keys, part)
+            table = index.slots, index.keys, index.key_places
+            find_bindings(keys, _NO_CONSTANTS, index.key_columns, *table, part)
 
     share(find, -(-len(numbers) // BLOCK))
 

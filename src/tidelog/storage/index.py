@@ -72,6 +72,8 @@ class Index:
     ) -> None:
         self.key = key
         self.key_columns: Int32s = np.array(key, np.int32)
+        # Where their codes are in `keys`.
+        self.key_places: Int32s = np.arange(len(key), dtype=np.int32)
         self.rest = tuple(column for column in range(arity) if column not in key)
         self.rest_columns: Int32s = np.array(self.rest, np.int32)
         self.is_dense = len(key) == 1
@@ -190,7 +192,7 @@ class Index:
             other = self.key[1 - first]
             is_done = group_rows(*postings, rows, *columns, order, ends, other, beside, state)
         self.group_count = int(state[KNOWN])
-        enter_groups(self.slots, self.keys, np.arange(len(self.key), dtype=np.int32), self.group_count)
+        enter_groups(self.slots, self.keys, self.key_places, self.group_count)
         return self.group_count
 
     def _add_first_rows(self, rows: CodeArray, count: int, *, are_exact: bool, share: Share) -> None:
@@ -376,7 +378,7 @@ class Index:
                 enlarge(self, (name,), capacity, self.group_count)
         if needed > FULLEST * len(self.slots):
             table = zeros((slots_for(needed, len(self.slots)),), np.dtype(np.uint32))
-            grow_slots(self.slots, table, self.keys)
+            grow_slots(self.slots, table, self.keys, self.key_places)
             self.slots = table
 
     def _leave_sparse(self) -> None:

@@ -63,11 +63,12 @@ def passes(
 
 @inlined
 def _has_key(
-    keys: CodeArray, number: Integer, batch: CodeArray, row: Integer, constants: Int64s, key: Int32s
-) -> bool:
-    """Say whether a row of `keys` equals the key of a binding."""
+    rows: CodeArray, number: Integer, columns: Int32s, batch: CodeArray, row: Integer, constants: Int64s,
+    key: Int32s,
+) -> bool:  # fmt: skip
+    """Say whether a row has the key of a binding in these columns."""
     for position in range(key.shape[0]):
-        if keys[number, position] != code_of(batch, row, constants, key[position]):
+        if rows[number, columns[position]] != code_of(batch, row, constants, key[position]):
             return False
     return True
 
@@ -86,11 +87,12 @@ def _fetch_homes(
 
 @kernel
 def find_bindings(
-    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, rows: CodeArray, found: Int64s
-) -> None:
-    """Write the number of the row whose columns equal the key of each binding, or -1.
+    batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots, rows: CodeArray, columns: Int32s,
+    found: Int64s,
+) -> None:  # fmt: skip
+    """Write the number of the row that has the key of each binding in these columns, or -1.
 
-    `key` names a source for every column of the relation.
+    `key` names a source for each of them; `slots` are by their hash.
     """
     digests, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
     _fetch_homes(slots, batch, 0, constants, key, later)
@@ -102,7 +104,7 @@ def find_bindings(
         for offset in range(count):
             place = home(slots, digests[offset])
             number = number_at(slots, place)
-            while number >= 0 and not _has_key(rows, number, batch, first + offset, constants, key):
+            while number >= 0 and not _has_key(rows, number, columns, batch, first + offset, constants, key):
                 place = after(slots, digests[offset], place)
                 number = number_at(slots, place)
             found[first + offset] = number
@@ -121,7 +123,7 @@ def find_groups(
             code = code_of(batch, row, constants, key[0])
             found[row] = code if 0 <= code < groups.shape[0] and groups[code, LENGTH] > 0 else -1
         return
-    find_bindings(batch, constants, key, slots, keys, found)
+    find_bindings(batch, constants, key, slots, keys, np.arange(key.shape[0]).astype(np.int32), found)
 
 
 @inlined

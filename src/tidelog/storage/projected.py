@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.direct import has_row
+from tidelog.storage.direct import find_newest, has_row
 from tidelog.storage.index import Index
 from tidelog.storage.join import find_bindings, find_groups, has_entry
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
@@ -60,7 +60,7 @@ class ProjectedRelation(StoredRelation):
         found = np.full(batch.shape[0], -1, np.int64)
         unknown = np.ones(batch.shape[0], np.bool_)
         if self.count:
-            find_bindings(batch, constants, key, self.slots, self.held, found)
+            find_bindings(batch, constants, key, self.slots, self.held, self.all_columns, found)
             numbers = np.maximum(found, 0)
             is_hidden = self.alive[numbers] == 0 if self.alive.size else np.zeros(found.size, np.bool_)
             unknown = (found < 0) | (is_hidden & (self.before[numbers] == 0))
@@ -75,14 +75,15 @@ class ProjectedRelation(StoredRelation):
         base = self.base
         index = base.lookup(self.projection.kept, base.count)
         present: Bools = np.empty(batch.shape[0], np.uint8)
+        found = np.empty(batch.shape[0], np.int64)
         if isinstance(index, Index):
-            groups = np.empty(batch.shape[0], np.int64)
-            find_groups(batch, constants, key, index.slots, index.keys, index.groups, index.is_dense, groups)
+            find_groups(batch, constants, key, index.slots, index.keys, index.groups, index.is_dense, found)
             in_view = 0, base.count, index.boundary_between(0, base.count)
-            has_entry(batch, groups, index.groups, index.arena, base.alive, *in_view, present)
+            has_entry(batch, found, index.groups, index.arena, base.alive, *in_view, present)
         else:
-            arrays = index.newest, index.earlier, base.alive
-            has_row(batch, int(key[0]), constants, *arrays, 0, base.count, present)
+            table = index.slots, base.held, index.key_columns, index.is_dense
+            find_newest(batch, constants, key, *table, found)
+            has_row(found, index.earlier, base.alive, 0, base.count, present)
         return present.view(np.bool_)
 
     def enter_keys(self, numbers: Int64s) -> Int64s:
@@ -94,7 +95,7 @@ class ProjectedRelation(StoredRelation):
         """Say whether the base has a fact for each of some keys beside rows that are visible."""
         self.base.delete_rows(without)
         try:
-            return self.base_has(keys, _NO_CONSTANTS, self._columns)
+            return self.base_has(keys, _NO_CONSTANTS, self.all_columns)
         finally:
             self.base.show_rows(without)
 

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from tidelog.storage.kernel import Int64s, inlined, kernel
+from tidelog.values.memory import zeros
 
 PAGE: Final = 256
 LEAST: Final = -(1 << 63)
@@ -48,7 +49,7 @@ class Pages(NamedTuple):
 def empty_pages(capacity: int, size: int) -> Pages:
     """Return room for so many pages of this size, none of them in use."""
     shapes = [(capacity, size)] * 4 + [(capacity,)] * 5 + [(2 * capacity,)] * 4 + [(2,)]
-    return Pages(*(np.zeros(shape, np.int64) for shape in shapes))
+    return Pages(*(zeros(shape, np.dtype(np.int64), is_sparse=True) for shape in shapes))
 
 
 @inlined
@@ -331,7 +332,7 @@ class RangeSummaries:
 
 
 def _filled(groups: Int64s, keys: Int64s, values: Int64s, times: Int64s) -> Pages:
-    """Return half-filled pages, and room for as many again; equal entries become one."""
+    """Return pages that have room for a third more, and room for as many again; equal entries become one."""
     order = np.lexsort((values, keys, groups))
     groups, keys, values, times = groups[order], keys[order], values[order], times[order]
     is_first = np.ones(keys.size, np.bool_)
@@ -339,12 +340,12 @@ def _filled(groups: Int64s, keys: Int64s, values: Int64s, times: Int64s) -> Page
     if keys.size:
         times = np.add.reduceat(times, np.flatnonzero(is_first))
     groups, keys, values = groups[is_first], keys[is_first], values[is_first]
-    half = PAGE // 2
-    used = max(1, -(-keys.size // half))
+    filled = PAGE * 3 // 4
+    used = max(1, -(-keys.size // filled))
     pages = empty_pages(1 << (2 * used - 1).bit_length(), PAGE)
     pages.used[0], pages.used[1] = used, keys.size
-    size = np.full(used, half)
-    size[-1] = keys.size - half * (used - 1)
+    size = np.full(used, filled)
+    size[-1] = keys.size - filled * (used - 1)
     is_used = np.arange(PAGE) < size[:, None]
     pages.groups[:used][is_used] = groups
     pages.keys[:used][is_used] = keys

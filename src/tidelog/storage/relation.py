@@ -87,7 +87,7 @@ class StoredRelation(RelationLevels, RelationIndexes):
         self.deleted = 0
         super().__init__(is_numbered=counting)
         self.shared = np.zeros(1, np.int64)
-        self._columns: Int32s = np.arange(arity, dtype=np.int32)
+        self.all_columns: Int32s = np.arange(arity, dtype=np.int32)
 
     def __len__(self) -> int:
         return self.count - self.deleted
@@ -217,7 +217,7 @@ class StoredRelation(RelationLevels, RelationIndexes):
             self._build_slots(share)
         if needed > FULLEST * len(self._slots):
             larger = zeros((slots_for(needed, len(self._slots)),), np.dtype(np.uint32))
-            grow_slots(self._slots, larger, self.held)
+            grow_slots(self._slots, larger, self.held, self.all_columns)
             self._slots = larger
 
     def _pairs(self, needed: int, share: Share) -> PairBits | None:
@@ -319,7 +319,7 @@ class StoredRelation(RelationLevels, RelationIndexes):
 
     def contains(self, rows: CodeArray) -> npt.NDArray[np.bool_]:
         """Say of each of these rows whether it is one of the relation that is not deleted."""
-        present = self.are_present(rows, _NO_CONSTANTS, self._columns, 0, self.count)
+        present = self.are_present(rows, _NO_CONSTANTS, self.all_columns, 0, self.count)
         return present.view(np.bool_)
 
     def row_numbers(self, batch: CodeArray, constants: Int64s, key: Int32s) -> Int64s:
@@ -328,7 +328,7 @@ class StoredRelation(RelationLevels, RelationIndexes):
 
     def _find(self, batch: CodeArray, constants: Int64s, key: Int32s, slots: Slots) -> Int64s:
         found = np.empty(batch.shape[0], np.int64)
-        find_bindings(batch, constants, key, slots, self.held, found)
+        find_bindings(batch, constants, key, slots, self.held, self.all_columns, found)
         if self.alive.size:
             # A hidden row is not a fact, neither of the old epoch nor of the new one.
             found[(found >= 0) & (self.alive[np.maximum(found, 0)] == 0)] = -1
@@ -426,13 +426,15 @@ class StoredRelation(RelationLevels, RelationIndexes):
         numbers = np.empty(last, np.int64)
         if self.count + last > self.held.shape[0] or not self._has_room(self.count + last):
             # Facts that were deleted still have their rows: a full relation need not grow for them.
-            find_bindings(candidates, _NO_CONSTANTS, self._columns, self.slots, self.held, numbers)
+            find_bindings(
+                candidates, _NO_CONSTANTS, self.all_columns, self.slots, self.held, self.all_columns, numbers
+            )
             if numbers.min(initial=0) >= 0:
                 return numbers
             self.reserve(last)
         before = self.count
         self.count = int(
-            number_groups(self.slots, self.held, candidates, self._columns, 0, last, before, numbers)
+            number_groups(self.slots, self.held, candidates, self.all_columns, 0, last, before, numbers)
         )
         if self.count > before:
             self.alive[before : self.count] = 0
@@ -475,7 +477,7 @@ class StoredRelation(RelationLevels, RelationIndexes):
 
     def find(self, probes: CodeArray) -> Int64s:
         """Return the number of the row equal to each probe, or -1."""
-        return self.row_numbers(probes, _NO_CONSTANTS, self._columns)
+        return self.row_numbers(probes, _NO_CONSTANTS, self.all_columns)
 
     def live_rows(self, first: int = 0, last: int | None = None) -> CodeArray:
         """Return the rows numbered `first` to `last` that are not deleted; do not write to it."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from tidelog.storage.direct import DirectIndex
 from tidelog.storage.index import Index
-from tidelog.storage.kernel import CodeArray, Slots
+from tidelog.storage.kernel import CodeArray, Int32s, Slots
 from tidelog.storage.ordered import OrderedIndex
 from tidelog.storage.postings import TOP
 from tidelog.storage.relation import StoredRelation
@@ -53,9 +53,9 @@ def write_relation(relation: StoredRelation, add: Add) -> dict[str, object]:
         "arrays": {
             name: add(array, rows if getattr(relation, name).size else 0) for name, array in arrays.items()
         },
-        "slots": add(_roomy_slots(relation.slots, relation.count, relation.held)),
+        "slots": add(_roomy_slots(relation.slots, relation.count, relation.held, relation.all_columns)),
         "indexes": [_write_index(index, add) for _, index in postings],
-        "direct": [_write_direct(index, rows, add) for index in relation.direct.values()],
+        "direct": [_write_direct(index, relation.held, rows, add) for index in relation.direct.values()],
     }
 
 
@@ -81,8 +81,9 @@ def read_relation(relation: StoredRelation, about: Mapping[str, Any], array_of: 
 def _write_index(index: Index, add: Add) -> dict[str, object]:
     groups = _used(index.groups) if index.is_dense else index.group_count
     entries = int(index.arena_state[TOP])
+    keys = index.keys, index.key_places
     arrays = [
-        add(index.slots if index.is_dense else _roomy_slots(index.slots, index.group_count, index.keys)),
+        add(index.slots if index.is_dense else _roomy_slots(index.slots, index.group_count, *keys)),
         add(index.keys[: index.group_count], _roomy(index.group_count)),
         add(index.groups[:groups], _roomy(groups)),
         add(index.arena[:entries], _roomy(entries)),
@@ -102,42 +103,49 @@ def _read_index(about: Mapping[str, Any], arity: int, array_of: ArrayOf) -> Inde
     index = Index(tuple(about["key"]), arity, arrays[1].dtype)
     for name, array in zip(_INDEX_ARRAYS, arrays, strict=True):
         setattr(index, name, array)
-    for name, number in zip(_INDEX_NUMBERS, about["numbers"], strict=True):
-        setattr(index, name, number)
-    index.is_dense = bool(index.is_dense)
+    _set_numbers(index, about["numbers"])
     for key, level in about["levels"]:
         index.levels[tuple(key)] = _read_index(level, len(index.key), array_of)
     return index
 
 
-def _write_direct(index: DirectIndex, rows: int, add: Add) -> dict[str, object]:
-    codes = _used(index.newest)
+def _write_direct(index: DirectIndex, rows: CodeArray, room: int, add: Add) -> dict[str, object]:
+    if index.is_dense:
+        codes = _used(index.slots)
+        slots = add(index.slots[:codes], _roomy(codes))
+    else:
+        slots = add(_roomy_slots(index.slots, index.rows_indexed, rows, index.key_columns))
     return {
-        "column": index.column,
-        "numbers": [index.rows_indexed, index.group_count],
-        "newest": add(index.newest[:codes], _roomy(codes)),
-        "earlier": add(index.earlier[: index.rows_indexed], rows),
+        "key": list(index.key),
+        "numbers": [int(getattr(index, name)) for name in _INDEX_NUMBERS],
+        "slots": slots,
+        "earlier": add(index.earlier[: index.rows_indexed], room),
     }
 
 
 def _read_direct(about: Mapping[str, Any], arity: int, array_of: ArrayOf) -> DirectIndex:
-    index = DirectIndex(about["column"], arity)
-    index.rows_indexed, index.group_count = about["numbers"]
-    index.newest, index.earlier = array_of(about["newest"]), array_of(about["earlier"])
+    index = DirectIndex(tuple(about["key"]), arity)
+    _set_numbers(index, about["numbers"])
+    index.slots, index.earlier = array_of(about["slots"]), array_of(about["earlier"])
     return index
+
+
+def _set_numbers(index: Index | DirectIndex, numbers: list[int]) -> None:
+    is_dense, index.rows_indexed, index.group_count = numbers
+    index.is_dense = bool(is_dense)
 
 
 def _roomy(count: int) -> int:
     return count + max(_ROOM, count // _ROOM_SHARE)
 
 
-def _roomy_slots(slots: Slots, count: int, contents: CodeArray) -> Slots:
+def _roomy_slots(slots: Slots, count: int, contents: CodeArray, columns: Int32s) -> Slots:
     """Return a table with room for numbers to come, so that the first of them do not fill a larger one."""
     needed = count + max(_SLOT_ROOM, count // _SLOT_ROOM_SHARE)
     if not slots.size or needed <= FULLEST * len(slots):
         return slots
     larger = np.zeros(slots_for(needed), slots.dtype)
-    grow_slots(slots, larger, contents)
+    grow_slots(slots, larger, contents, columns)
     return larger
 
 

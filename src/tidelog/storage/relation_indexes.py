@@ -60,13 +60,13 @@ class RelationIndexes:
         """Return the width in which codes are stored."""
         return self.held.dtype
 
-    def index(self, key: tuple[int, ...], boundary: int = 0) -> Index:
+    def index(self, key: tuple[int, ...], boundary: int = 0, share: Share = by_one_thread) -> Index:
         """Return the postings by the columns `key`, built on first use.
 
         Rows from `boundary` on are the new ones, if the index is built now and its entries have no numbers.
         """
         self._kept_postings.add(key)
-        return self._postings(key, boundary)
+        return self._postings(key, boundary, share)
 
     def _postings(self, key: tuple[int, ...], boundary: int, share: Share = by_one_thread) -> Index:
         index = self.indexes.get(key)
@@ -116,12 +116,12 @@ class RelationIndexes:
 
     def _may_be_direct(self, key: tuple[int, ...]) -> bool:
         is_ready = self._is_trimmed and self._numbers_entries and not self.dropped[1]
-        return is_ready and len(key) == 1 and key not in self._kept_postings
+        return is_ready and key not in self._kept_postings
 
     def _make_direct(self, key: tuple[int, ...]) -> None:
         """Replace postings by a direct index, if that is useful."""
         with self._building():
-            made = direct_index(key[0], self.rows, self.count)
+            made = direct_index(key, self.rows, self.count)
         if made is not None:
             self.direct[key] = made
             self.indexes.pop(key, None)

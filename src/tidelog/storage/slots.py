@@ -11,8 +11,8 @@ import numpy as np
 
 from tidelog.kernels.bits import leading_zeros
 from tidelog.kernels.fetch import fetch
-from tidelog.storage.hashing import hash_row
-from tidelog.storage.kernel import CodeArray, Integer, Slots, Words, inlined, kernel
+from tidelog.storage.hashing import hash_columns
+from tidelog.storage.kernel import CodeArray, Int32s, Integer, Slots, Words, inlined, kernel
 
 HALF = np.uint64(32)
 LOW = np.uint64(0xFFFFFFFF)
@@ -151,8 +151,8 @@ def _next_numbers(old: Slots, place: Integer, numbers: Words, contents: CodeArra
 
 
 @kernel
-def grow_slots(old: Slots, new: Slots, contents: CodeArray) -> None:
-    """Enter every number of `old` into the empty, larger table `new`, by the rows of `contents`."""
+def grow_slots(old: Slots, new: Slots, contents: CodeArray, columns: Int32s) -> None:
+    """Enter every number of `old` into the empty, larger table `new`, by these columns of `contents`."""
     numbers, later = np.empty(AHEAD, np.uint64), np.empty(AHEAD, np.uint64)
     waiting, place = _next_numbers(old, 0, later, contents)
     while waiting > 0:
@@ -161,5 +161,5 @@ def grow_slots(old: Slots, new: Slots, contents: CodeArray) -> None:
         waiting, place = _next_numbers(old, place, later, contents)
         for offset in range(count):
             number = np.int64(numbers[offset])
-            digest = hash_row(contents, number)
+            digest = hash_columns(contents, number, columns)
             new[free_place(new, digest)] = filled(new, digest, number)

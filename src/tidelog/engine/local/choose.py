@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from tidelog.engine.local.expressions import Expressions
-from tidelog.engine.local.lookups import groups_of, index_of
+from tidelog.engine.local.lookups import build_index, groups_of, index_of, newest_rows
 from tidelog.engine.local.marked import MarkedJoinStep
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ChainStep, MeterStep, Sources
@@ -48,7 +48,7 @@ class ChooseStep(ChainStep):
             join = alternative[0]
             assert isinstance(join, IndexJoin)
             relation = state.relations[join.relation]
-            relation.lookup(join.index, state.visible[join.relation].delta)
+            build_index(join, relation, state.visible[join.relation].delta)
             self._lookups.append((relation, join, sources.numbers(join.operands)))
         self._constants = sources.constants()
         self._columns = np.arange(len(layout), dtype=np.int32)
@@ -92,7 +92,7 @@ class ChooseStep(ChainStep):
             return groups_of(batch, self._constants, operands, index), index.groups
         groups = np.zeros((batch.shape[0], NUMBERED), np.int64)
         counts = np.empty(batch.shape[0], np.int64)
-        rows = direct.newest, direct.earlier
-        count_rows(batch, int(operands[0]), self._constants, *rows, _MOST_ROWS, counts)
+        found = newest_rows(batch, self._constants, operands, direct, relation)
+        count_rows(found, direct.earlier, _MOST_ROWS, counts)
         groups[:, LENGTH] = counts
         return np.arange(batch.shape[0]), groups

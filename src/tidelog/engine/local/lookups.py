@@ -11,7 +11,7 @@ from tidelog.engine.local.state import LocalState
 from tidelog.engine.local.steps import ChainStep, SelectingStep, Sources, first_buffer, next_buffer
 from tidelog.plan.operators import Check, Find, IndexJoin, Layout
 from tidelog.storage import Index, StoredRelation
-from tidelog.storage.direct import has_row, join_direct
+from tidelog.storage.direct import DirectIndex, find_newest, has_row, join_direct
 from tidelog.storage.join import (
     LESS,
     LESS_EQUAL,
@@ -23,6 +23,7 @@ from tidelog.storage.join import (
 from tidelog.storage.kernel import Bools, CodeArray, Int32s, Int64s
 from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST, BELOW, OrderedIndex, join_ordered
 from tidelog.storage.projected import PRESENT, ProjectedRelation
+from tidelog.storage.sharing import Share, by_one_thread
 
 # Continues a join from its progress into a buffer; returns how many rows it wrote.
 _Join = Callable[[Int64s, CodeArray], int]
@@ -37,9 +38,7 @@ class JoinStep(ChainStep):
         relation = self._relation = state.relations[join.relation]
         visible = self._visible = state.visible[join.relation]
         if join.ordered is None:
-            relation.lookup(join.index, visible.delta)
-            if join.over:
-                index_of(join, relation)
+            build_index(join, relation, visible.delta)
         else:
             relation.ordered_index(join.key, join.ordered)
         sources = Sources(layout, names_of_entry(join, relation.arity), state, expressions)
@@ -102,10 +101,9 @@ class JoinStep(ChainStep):
             filters, width = self._filters.copy(), batch.shape[1]
             filters[:, 1:] = _of_columns(filters[:, 1:], width, columns)
             self._of_rows = filters, _of_columns(self._sources, width, columns)
-        arrays = index.newest, index.earlier, relation.held, relation.alive
-        return partial(
-            join_direct, batch, int(self._key[0]), self._constants, *arrays, lowest, highest, *self._of_rows
-        )
+        found = newest_rows(batch, self._constants, self._key, index, relation)
+        arrays = index.earlier, relation.held, relation.alive
+        return partial(join_direct, batch, found, self._constants, *arrays, lowest, highest, *self._of_rows)
 
     def _through_postings(self, batch: CodeArray, lowest: int, highest: int) -> _Join:
         """Return the join through postings, ordered or not."""
@@ -126,6 +124,18 @@ class JoinStep(ChainStep):
             in_view = lowest, highest, index.boundary_between(lowest, highest)
             join = partial(join_postings, *common, alive, *in_view)
         return partial(join, self._filters, self._sources)
+
+
+def build_index(
+    join: IndexJoin, relation: StoredRelation, boundary: int, share: Share = by_one_thread
+) -> None:
+    """Build what a join reads: postings, if it leads to their groups or is led by them."""
+    if join.over or join.group:
+        index = relation.index(join.index, boundary, share)
+        if join.over:
+            index.level(join.key)
+    else:
+        relation.lookup(join.index, boundary, share)
 
 
 def index_of(join: IndexJoin, relation: StoredRelation) -> Index:
@@ -160,6 +170,16 @@ def groups_of(batch: CodeArray, constants: Int64s, key: Int32s, index: Index) ->
     """Return the group of each binding's key in an index, -1 if there is none."""
     found = np.empty(batch.shape[0], np.int64)
     find_groups(batch, constants, key, index.slots, index.keys, index.groups, index.is_dense, found)
+    return found
+
+
+def newest_rows(
+    batch: CodeArray, constants: Int64s, key: Int32s, index: DirectIndex, relation: StoredRelation
+) -> Int64s:
+    """Return the newest row with each binding's key, -1 if there is none."""
+    found = np.empty(batch.shape[0], np.int64)
+    table = index.slots, relation.held, index.key_columns, index.is_dense
+    find_newest(batch, constants, key, *table, found)
     return found
 
 
@@ -223,8 +243,8 @@ class CheckStep(SelectingStep):
         present = np.empty(batch.shape[0], np.uint8)
         direct = relation.direct.get(key)
         if direct is not None:
-            arrays = direct.newest, direct.earlier, relation.alive
-            has_row(batch, int(self._key[0]), self._constants, *arrays, lowest, highest, present)
+            found = newest_rows(batch, self._constants, self._key, direct, relation)
+            has_row(found, direct.earlier, relation.alive, lowest, highest, present)
             return present
         index = relation.indexes[key]
         found = groups_of(batch, self._constants, self._key, index)

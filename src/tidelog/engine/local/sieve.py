@@ -115,7 +115,7 @@ class SieveStep(ChainStep):
         widths = facts = None
         if isinstance(head, StoredRelation) and not self._relation.alive.size:
             widths, facts = head.word_widths, self._facts(head)
-        if widths is None or facts is None:
+        if widths is None or facts is None or self._join.index in self._relation.direct:
             self._joining.run(batch)
             return
         assert isinstance(head, StoredRelation)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from operator import itemgetter
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +21,7 @@ from tidelog.engine.local.emit import (
     SharedInsertion,
 )
 from tidelog.engine.local.index_tasks import IndexTask, run_index_tasks
+from tidelog.engine.local.lookups import build_index
 from tidelog.engine.local.narrowing import narrow_values
 from tidelog.engine.local.runnable_rules import RunContext, RunnableRule
 from tidelog.engine.local.settle import Settler, needs_settling
@@ -385,16 +387,17 @@ class StratumRun:
 
     def _build_indexes(self, plan: StratumPlan) -> None:
         """Let indexes cover all rows, side by side, before steps ask for them one by one."""
-        wanted = {
-            (x.relation, x.index) for x in plan.operators() if isinstance(x, IndexJoin) and x.ordered is None
-        }
+        joins = [x for x in plan.operators() if isinstance(x, IndexJoin) and x.ordered is None]
+        # Of joins by one index, those through its groups decide which kind it is.
+        joins.sort(key=lambda join: bool(join.over or join.group))
+        wanted = {(join.relation, join.index): join for join in joins}
         tasks, rows = [], 0
-        for name, key in sorted(wanted):
+        for (name, key), join in sorted(wanted.items(), key=itemgetter(0)):
             relation = self._state.relations[name]
             missing = relation.count - relation.rows_indexed(key)
             # Dropped rows are written again first, by one thread.
             if missing and not relation.dropped[1]:
-                build = partial(relation.lookup, key, self._state.visible[name].delta)
+                build = partial(build_index, join, relation, self._state.visible[name].delta)
                 tasks.append(IndexTask(missing, len(key) == 1, build))
                 rows += missing
         run_index_tasks(tasks, self._context.workers, rows)

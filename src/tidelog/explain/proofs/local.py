@@ -225,7 +225,7 @@ class LocalFacts:
     def _find(self, relation: str, codes: Sequence[int]) -> int:
         """Return the row of a fact that holds, or -1."""
         stored = self._engine.relations[relation]
-        number = int(find_key(stored.slots, stored.rows, np.array(codes, np.int64)))
+        number = int(find_key(stored.slots, stored.rows, stored.all_columns, np.array(codes, np.int64)))
         return number if number >= 0 and stored.levels[number] != ABSENT else -1
 
     # --- postings ---------------------------------------------------------------------------------
@@ -251,13 +251,13 @@ class LocalFacts:
             # A direct index that does not take the new rows.
             index = stored.lookup(index.key)
         if isinstance(index, DirectIndex):
-            return index.rows_of(key[0])
+            return index.rows_of(stored.rows, key)
         if index.is_dense:
             group = key[0]
             if not 0 <= group < index.groups.shape[0]:
                 return _NO_ROWS
         else:
-            group = int(find_key(index.slots, index.keys, np.array(key, np.int64)))
+            group = int(find_key(index.slots, index.keys, index.key_places, np.array(key, np.int64)))
             if group < 0:
                 return _NO_ROWS
         start, length = int(index.groups[group, START]), int(index.groups[group, LENGTH])

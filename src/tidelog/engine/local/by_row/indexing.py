@@ -11,7 +11,8 @@ from tidelog.engine.local.by_row.layout import (
     Tables,
 )
 from tidelog.storage.address import array_at, array_pointer
-from tidelog.storage.direct import enter_row
+from tidelog.storage.direct import enter_by_code, enter_by_hash
+from tidelog.storage.hashing import hash_columns
 from tidelog.storage.kernel import CodeArray, Int64s, inlined
 from tidelog.storage.postings import FREE, FREE_LISTS, NUMBERED, append_entries, number_groups
 from tidelog.storage.slots import FULLEST
@@ -53,7 +54,7 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
     first, last = index.rows_indexed, rows.shape[0]
     if first == last:
         return DONE
-    if index.newest.address != 0:
+    if index.earlier.address != 0:
         return _enter_rows(tables, relation, index, rows)
     groups = np.empty(last - first, np.int64)
     status = _find_groups(tables, index, rows, groups)
@@ -77,18 +78,23 @@ def _index_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, li
 @inlined
 def _enter_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, rows: CodeArray) -> int:
     """Enter the rows that a direct index lacks; return a status."""
-    newest = array_at(array_pointer(index.newest.address), (index.group_capacity,), np.int32)
+    slots = array_at(array_pointer(index.slots.address), (index.slot_count,), np.uint32)
     earlier = array_at(array_pointer(index.earlier.address), (index.arena_capacity,), np.int32)
-    column = array_at(array_pointer(index.key_columns), (1,), np.int32)[0]
-    if relation.count > index.arena_capacity:
+    columns = array_at(array_pointer(index.key_columns.address), (index.key_width,), np.int32)
+    is_short = index.is_dense == 0 and relation.count > FULLEST * index.slot_count
+    if is_short or relation.count > index.arena_capacity:
         tables.counters.short_key = 0
         return NEEDS_ROOM
     for row in range(index.rows_indexed, relation.count):
-        code = np.int64(rows[row, column])
-        if code < 0 or code >= index.group_capacity:
-            tables.counters.short_key = code
-            return NEEDS_ROOM
-        index.group_count += enter_row(newest, earlier, code, row)
+        if index.is_dense != 0:
+            code = np.int64(rows[row, columns[0]])
+            if code < 0 or code >= index.slot_count:
+                tables.counters.short_key = code
+                return NEEDS_ROOM
+            index.group_count += enter_by_code(slots, earlier, code, row)
+        else:
+            digest = hash_columns(rows, row, columns)
+            index.group_count += enter_by_hash(slots, earlier, rows, columns, digest, row)
         index.rows_indexed = row + 1
     return DONE
 
@@ -97,7 +103,7 @@ def _enter_rows(tables: Tables, relation: RelationRecord, index: IndexRecord, ro
 def _find_groups(tables: Tables, index: IndexRecord, rows: CodeArray, groups: Int64s) -> int:
     """Write the groups of the rows that an index lacks; return a status."""
     first = index.rows_indexed
-    columns = array_at(array_pointer(index.key_columns), (index.key_width,), np.int32)
+    columns = array_at(array_pointer(index.key_columns.address), (index.key_width,), np.int32)
     if index.is_dense != 0:
         for position in range(groups.shape[0]):
             group = np.int64(rows[first + position, columns[0]])

@@ -47,7 +47,8 @@ def _cheapest_variant(tables: Tables, chain: Chain) -> Integer:
         size: Integer = np.int64(0)
         if tables.code[place] == JOIN:
             index = tables.indexes[tables.code[place + 1]]
-            group = find_posting(tables, index, place + JOIN_WIDTH)
+            relation = tables.relations[tables.code[place + 2]]
+            group = find_posting(tables, index, relation, place + JOIN_WIDTH)
             if group >= 0:
                 size = posting_size(tables, index, group)
         if least < 0 or size < least:
@@ -95,7 +96,8 @@ def _step(tables: Tables, at: Integer) -> Integer:
     code, values = tables.code, tables.values
     op = code[at]
     if op == JOIN:
-        group = find_posting(tables, tables.indexes[code[at + 1]], at + JOIN_WIDTH)
+        joined = tables.relations[code[at + 2]]
+        group = find_posting(tables, tables.indexes[code[at + 1]], joined, at + JOIN_WIDTH)
         if group >= 0:
             open_join(tables, at, group)
         return _BACKTRACK

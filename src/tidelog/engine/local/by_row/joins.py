@@ -11,6 +11,8 @@ from tidelog.storage.ordered import ABOVE, AT_LEAST, AT_MOST
 from tidelog.storage.postings import LENGTH, NUMBERED, START
 from tidelog.storage.structs import Elements, elements_at
 
+_MOST_ROWS = 1 << 10
+
 
 @inlined
 def passes(tables: Tables, place: Integer, count: Integer) -> bool:
@@ -50,15 +52,20 @@ def group_field(index: IndexRecord, group: Integer, field: Integer) -> Integer:
 
 @inlined
 def posting_size(tables: Tables, index: IndexRecord, group: Integer) -> Integer:
-    """Return how many facts a group has; about how many, if it is one of a level."""
+    """Return how many facts a group has; about how many, if it is one of a level.
+
+    Through a direct index, where few have many, rows are counted up to a limit.
+    """
     if index.below >= 0:
         below = tables.indexes[index.below]
         return group_field(index, group, LENGTH) * (below.rows_indexed // max(below.group_count, 1))
-    if index.newest.address == 0:
+    if index.earlier.address == 0:
         return group_field(index, group, LENGTH)
+    if index.key_width == 0:
+        return index.rows_indexed
     size = np.int64(0)
     row = group
-    while row >= 0:
+    while row >= 0 and size < _MOST_ROWS:
         size += 1
         row = index.earlier[row] - 1
     return size
@@ -110,7 +117,7 @@ def open_join(tables: Tables, at: Integer, group: Integer) -> None:
     bounds = cursor.binds + 2 * cursor.bind_count + 3 * cursor.filter_count
     cursor.next = bounds + 2 * code[at + 6]
     cursor.earlier = index.earlier
-    if index.newest.address != 0:
+    if index.earlier.address != 0:
         _open_direct(index, cursor, tables.relations[code[at + 2]], group)
         return
     cursor.arena = index.arena

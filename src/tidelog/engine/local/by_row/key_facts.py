@@ -35,10 +35,10 @@ def read_key(tables: Tables, number: Integer, base: Integer, place: Integer) -> 
     """
     index, relation = tables.indexes[number], tables.relations[base]
     found = KeyFacts(False, False)
-    group = find_posting(tables, index, place)
+    group = find_posting(tables, index, relation, place)
     if group < 0:
         return found
-    if index.newest.address != 0:
+    if index.earlier.address != 0:
         row: Integer = group
         while row >= 0 and not (found.was_there and found.is_there):
             found = _with_row(relation, row, found)

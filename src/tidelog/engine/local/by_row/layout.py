@@ -71,8 +71,8 @@ class IndexRecord:
     `sorted_lengths` and `position` belong to ordered ones: the lengths of the sorted runs, and where the
     ordered column is in an entry. An index that is not used is not kept up to date, and may not even exist.
 
-    A direct index has `newest` and `earlier` in place of postings (see `storage.direct`). Groups of an index
-    with more entries than 32 bits count are `wide_groups`.
+    A direct index has `earlier` in place of postings, and `slots` lead to rows (see `storage.direct`). Groups
+    of an index with more entries than 32 bits count are `wide_groups`.
 
     A level has the keys of the index `below` it as its rows, by their group numbers; others have -1 there.
     """
@@ -84,7 +84,7 @@ class IndexRecord:
     arena: Word
     arena_state: Word
     exact: Word
-    key_columns: Word
+    key_columns: Int32Array
     rest_columns: Int32Array
     key_width: Word
     rest_width: Word
@@ -96,7 +96,6 @@ class IndexRecord:
     is_dense: Word
     group_count: Word
     rows_indexed: Word
-    newest: Int32Array
     earlier: Int32Array
     sorted_lengths: Int64Array
     position: Word

@@ -45,19 +45,24 @@ def hash_gathered(tables: Tables, width: Integer) -> np.uint64:
 
 
 @inlined
-def _is_at(tables: Tables, stored: Integer, number: Integer, width: Integer) -> bool:
-    """Say whether the values gathered are those of a row of stored codes."""
+def _is_at(tables: Tables, stored: Integer, first: Integer, columns: Elements, width: Integer) -> bool:
+    """Say whether the values gathered are in these columns of the row of stored codes that begins here.
+
+    Without columns they are in the first ones.
+    """
     for position in range(width):
-        if elements_at(stored, tables.codes)[number * width + position] != tables.gathered[position]:
+        column = np.int64(position) if columns.address == 0 else columns[position]
+        if elements_at(stored, tables.codes)[first + column] != tables.gathered[position]:
             return False
     return True
 
 
 @inlined
 def _find_slot(
-    tables: Tables, slots: Elements, slot_count: Integer, stored: Integer, width: Integer, digest: np.uint64
-) -> Integer:
-    """Return the number that the slots have for the values gathered, or -1."""
+    tables: Tables, slots: Elements, slot_count: Integer, stored: Integer, arity: Integer,
+    columns: Elements, width: Integer, digest: np.uint64,
+) -> Integer:  # fmt: skip
+    """Return the number of the stored row that has the values gathered in these columns, or -1."""
     bits = number_bits(slot_count)
     tag = tag_of(digest, bits)
     place = first_place(digest, slot_count)
@@ -67,32 +72,37 @@ def _find_slot(
             return np.int64(-1)
         if word >> bits == tag:
             number = number_in(word, bits)
-            if _is_at(tables, stored, number, width):
+            if _is_at(tables, stored, number * arity, columns, width):
                 return number
         place = next_place(place, slot_count)
 
 
 @inlined
-def find_posting(tables: Tables, index: IndexRecord, place: Integer) -> Integer:
+def find_posting(tables: Tables, index: IndexRecord, relation: RelationRecord, place: Integer) -> Integer:
     """Return the group of the key whose operands are at a place of the code, or -1.
 
-    In a direct index it is the newest row of the key.
+    In a direct index of this relation it is the newest row of the key.
     """
-    if index.newest.address != 0:
-        code = tables.values[tables.code[place]]
-        return index.newest[code] - 1 if 0 <= code < index.group_capacity else np.int64(-1)
+    width, is_direct = index.key_width, index.earlier.address != 0
     if index.is_dense != 0:
-        group = tables.values[tables.code[place]]
-        return group if 0 <= group < index.group_capacity else np.int64(-1)
-    gather(tables, place, index.key_width)
-    digest = hash_gathered(tables, index.key_width)
-    return _find_slot(tables, index.slots, index.slot_count, index.keys, index.key_width, digest)
+        code = tables.values[tables.code[place]]
+        if is_direct:
+            return np.int64(index.slots[code]) - 1 if 0 <= code < index.slot_count else np.int64(-1)
+        return code if 0 <= code < index.group_capacity else np.int64(-1)
+    gather(tables, place, width)
+    digest = hash_gathered(tables, width)
+    if is_direct:
+        rows, columns = relation.rows, index.key_columns
+        return _find_slot(tables, index.slots, index.slot_count, rows, relation.arity, columns, width, digest)
+    first = elements_at(np.int64(0), tables.codes)
+    return _find_slot(tables, index.slots, index.slot_count, index.keys, width, first, width, digest)
 
 
 @inlined
 def find_hashed(tables: Tables, relation: RelationRecord, digest: np.uint64) -> Integer:
     """Return the number of the row that was gathered and has this hash, alive or not, or -1."""
-    return _find_slot(tables, relation.slots, relation.slot_count, relation.rows, relation.arity, digest)
+    arity, first = relation.arity, elements_at(np.int64(0), tables.codes)
+    return _find_slot(tables, relation.slots, relation.slot_count, relation.rows, arity, first, arity, digest)
 
 
 @inlined

@@ -19,7 +19,7 @@ from tidelog.storage.structs import columns
 # the same names.
 _ARRAYS = ("slots", "rows", "alive", "levels", "before", "counts")
 _INDEX_ARRAYS = ("slots", "keys", "groups", "arena", "arena_state", "exact", "key_columns", "rest_columns")
-_DIRECT_ARRAYS = ("newest", "earlier", "key_columns", "rest_columns")
+_DIRECT_ARRAYS = ("slots", "earlier", "key_columns", "rest_columns")
 _arrays_of = attrgetter(*_ARRAYS)
 # The same without making any of them: slots and rows are made when they are asked for.
 _arrays_now = attrgetter("_slots", "held", *_ARRAYS[2:])
@@ -99,6 +99,9 @@ class Sync:
         self._of_relation = {}
         for place, ((name, key), number) in enumerate(tables.used.items()):
             self._of_relation.setdefault(name, []).append((key, number, place))
+        for indexes_of in self._of_relation.values():
+            # Levels first: what is below them becomes postings then, and is pointed at afterwards.
+            indexes_of.sort(key=lambda each: not index_below(each[0]))
         self._counts = columns(tables.relations, "count", "hidden_count")
         self._index_counts = columns(tables.indexes, "group_count", "rows_indexed")
         # A relation whose stratum came into use has marks to point at, too.
@@ -183,7 +186,7 @@ class Sync:
         _write_addresses(row, _INDEX_ARRAYS, arrays)
         is_wide = index.groups.dtype == np.int64
         row["wide_groups"], row["groups"] = (row["groups"], 0) if is_wide else (0, row["groups"])
-        row["newest"] = row["earlier"] = 0
+        row["earlier"] = 0
         row["is_dense"] = index.is_dense
         row["slot_count"] = index.slots.shape[0]
         row["key_capacity"] = index.keys.shape[0]
@@ -199,7 +202,8 @@ class Sync:
         self._index_arrays[number] = arrays
         row = self._tables.indexes[number]
         _write_addresses(row, _DIRECT_ARRAYS, arrays)
-        row["group_capacity"] = index.newest.shape[0]
+        row["is_dense"] = index.is_dense
+        row["slot_count"] = index.slots.shape[0]
         row["arena_capacity"] = index.earlier.shape[0]
 
     def read(self, relations: Mapping[str, StoredRelation]) -> None:
