@@ -1,6 +1,7 @@
 """Small epochs run in one kernel; whatever is too large for it runs at large, with the same state."""
 
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -268,3 +269,50 @@ def test_a_stratum_that_cannot_be_laid_out_leaves_indexes_in_step():
         assert {index.rows_indexed for index in relation.all_indexes()} <= {relation.count}
     run.change({"weight": {(9, 9)}}, {})
     run.check()
+
+
+LINKS = """
+.decl link(c: number, n: number, to: number)
+.input link
+.decl named(c: number, n: number, of: number)
+.input named
+.decl next(x: number, y: number)
+next(x, y) :- named(c, n, x), link(c, n, y).
+.decl reach(x: number, y: number)
+reach(x, y) :- next(x, y).
+reach(x, z) :- reach(x, y), next(y, z).
+.decl ends(x: number)
+ends(y) :- next(_, y), !next(y, _).
+"""
+
+
+def _links(first: int, last: int) -> dict[str, list[tuple[int, ...]]]:
+    """Return links from each node of a range to the next; nodes are named by two numbers, far apart."""
+    nodes = range(first, last)
+    return {
+        "link": [(node % 7, node << 10, (node + 1) << 10) for node in nodes],
+        "named": [(node % 7, node << 10, node << 10) for node in nodes],
+    }
+
+
+@pytest.mark.parametrize("is_mapped", [False, True])
+def test_keys_of_several_columns_or_sparse_codes_lead_straight_to_rows(tmp_path: Path, *, is_mapped: bool):
+    """Direct indexes become slots and grow in small epochs; rows change, share keys and are in images."""
+    run = Maintained(build(LINKS)).start(_links(0, 40))
+    run.change(_links(50, 55), {"link": [(3, 3 << 10, 4 << 10)]})
+    if is_mapped:
+        run = run.mapped(tmp_path / "image")
+
+    # More rows than there is room for at first, without a path among them.
+    run.change({"link": [(9, node << 10, 1) for node in range(100, 1800)]})
+    run.change({"named": [(9, node << 10, node << 11) for node in range(100, 1800)]})
+    run.check()
+    # Two rows for a key, in one epoch and for a time.
+    run.change({"link": [(3, 3 << 10, 9 << 10), (4, 4 << 10, 2 << 10)]}, {"link": [(4, 4 << 10, 5 << 10)]})
+    run.check()
+    run.change({}, {"link": [(3, 3 << 10, 9 << 10)], "named": [(9, 200 << 10, 200 << 11)]})
+    run.check()
+
+    relations = run.engine.relations
+    found = {key: relations[name].direct[key] for name, key in (("link", (0, 1)), ("next", (0,)))}
+    assert not any(index.is_dense for index in found.values())
