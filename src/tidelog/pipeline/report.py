@@ -77,6 +77,7 @@ class Report:
     rows_by_source: dict[str, int] = field(default_factory=dict)
     changed: dict[str, tuple[int, int]] = field(default_factory=dict)
     last_epoch_seconds: float | None = None
+    warnings: list[str] = field(default_factory=list)
 
     def add(self, row: EpochRow) -> None:
         """Add an epoch to the totals and the details."""
