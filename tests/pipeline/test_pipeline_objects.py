@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 from dataclasses import replace
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from support.object_stores import object_store
 from support.pipelines import write_grants, write_job, write_members
 from tidelog.errors import TidelogError
 from tidelog.pipeline import Output, Pipeline, read_job
+from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.mirror import Mirror
 from tidelog.pipeline.object_store import ObjectFolder
 
@@ -94,6 +96,7 @@ def test_a_run_goes_on_from_what_is_in_the_store(spark, tmp_path, place):
     assert first == ({("ann", "wiki"), ("bob", "mail")},) * 2
     assert second == ({("bob", "mail"), ("bob", "wiki")},) * 2
     assert [(row.epoch, row.cause) for row in second_report.epochs] == [(2, "stream grant")]
+    assert len(second_report.warnings) == place("state").startswith("memory")
     assert (third_report.epoch_count, third_report.skipped) == (0, 0)
     assert json.loads(ObjectFolder(place("state")).read("reports/report.json"))["job"] == "job"
     current = json.loads(ObjectFolder(place("state")).read("current.json"))
@@ -148,6 +151,65 @@ def test_two_runs_with_one_state(spark, tmp_path):
         slow.commit(1)
 
     assert ObjectFolder(job.state).read("current.json") == before
+
+
+def test_one_of_two_runs_that_race_commits(tmp_path, place, monkeypatch):
+    """Both have found the same state, and both have copied their epoch: one of them commits it."""
+    mirrors, folders = {}, {}
+    for name in ("one", "two"):
+        folders[name] = JobFolder(tmp_path / name)
+        folders[name].make()
+        mirrors[name] = Mirror(folders[name], ObjectFolder(place("state")))
+        mirrors[name].open()
+        (folders[name].path / "facts").write_text(name, encoding="utf-8")
+    meeting, failed = threading.Barrier(2), {}
+    swap = ObjectFolder.swap
+
+    def swap_together(folder, name, change):
+        meeting.wait(120)
+        swap(folder, name, change)
+
+    monkeypatch.setattr(ObjectFolder, "swap", swap_together)
+
+    def commit(name):
+        try:
+            mirrors[name].commit(0)
+        except TidelogError as error:
+            failed[name] = error
+
+    threads = [threading.Thread(target=commit, args=(name,)) for name in mirrors]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(200)
+    monkeypatch.undo()
+
+    (lost,) = failed
+    (won,) = mirrors.keys() - failed.keys()
+    assert failed[lost].diagnostics[0].code == "pipeline-in-use"
+    fetched = JobFolder(tmp_path / "third")
+    fetched.make()
+    Mirror(fetched, ObjectFolder(place("state"))).open()
+    assert (fetched.path / "facts").read_text(encoding="utf-8") == won
+    with pytest.raises(TidelogError, match="another run committed"):
+        mirrors[lost].commit(1)
+    before = json.loads(ObjectFolder(place("state")).read("current.json"))
+    copied = [name for name in ObjectFolder(place("state")).names("files") if "/facts@" in name]
+    assert len(copied) == 2
+    ObjectFolder(place("state")).sweep("files", {each["object"] for each in before["files"].values()}, -600.0)
+    copied = [name for name in ObjectFolder(place("state")).names("files") if "/facts@" in name]
+    assert copied == [before["files"]["facts"]["object"]]
+
+
+def test_a_lease_is_warned_of(tmp_path, place):
+    """Where nothing but a lease keeps two runs apart a run says so."""
+    folder = JobFolder(tmp_path / "work")
+    folder.make()
+
+    found = Mirror(folder, ObjectFolder(place("state"))).lease_warning
+
+    is_leased = place("state").startswith("memory")
+    assert (None if found is None else found.code) == ("leased-storage" if is_leased else None)
 
 
 def test_stores_that_cannot_be_used(spark, tmp_path):

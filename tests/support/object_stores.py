@@ -35,11 +35,11 @@ class ObjectStore:
 
     def __init__(self, port: int) -> None:
         self.endpoint = f"127.0.0.1:{port}"
+        self.query = f"scheme=http&endpoint_override={self.endpoint}&region=us-east-1"
 
     def uri(self, name: str) -> str:
         """Return the address of a folder, with all that it takes to reach it."""
-        query = f"scheme=http&endpoint_override={self.endpoint}&region=us-east-1"
-        return f"s3://key:secret@bucket/{name}?{query}"
+        return f"s3://key:secret@bucket/{name}?{self.query}"
 
 
 @contextmanager

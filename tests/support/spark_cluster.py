@@ -206,6 +206,36 @@ def allocated_dynamically() -> None:
     spark.stop()
 
 
+def in_an_object_store(place: str, query: str) -> None:
+    """Evaluate, and follow epochs, with all files in an object store, which executors read and write."""
+    import tidelog
+    from tidelog.spark import evaluate
+
+    spark = start()
+    given = facts(120)
+    options = {"partners": 2, "driver_facts": 0}
+    once = {**options, "storage": f"{place}once{query}"}
+    found = evaluate(CSPA, given, spark=spark, spark_options=once)
+    sizes = {name: found[name].count() for name in ("ValueFlow", "ValueAlias", "MemoryAlias")}
+    tell(scenario="once", sizes=sizes)
+    text = ".decl edge(x: symbol, y: symbol)\n.input edge\n.decl path(x: symbol, y: symbol)\n.output path\n"
+    text += "path(x, y) :- edge(x, y).\npath(x, z) :- path(x, y), edge(y, z).\n"
+    edges = spark.createDataFrame([(f"n{n}", f"n{n + 1}") for n in range(20)], "x string, y string")
+    found = evaluate(text, {"edge": edges}, spark=spark, spark_options=once)
+    first = min(map(tuple, found["path"].collect()))
+    tell(scenario="texts", rows=found["path"].count(), first=first)
+    options["storage"] = f"{place}session{query}"
+    with tidelog.open(CSPA, engine="spark", spark=spark, facts=given, spark_options=options) as db:
+        db.apply(delete={"Assign": given["Assign"][:5]})
+    with tidelog.open(CSPA, engine="spark", spark=spark, spark_options=options) as db:
+        places = sorted({each.where.value for each in db.snapshot.engine.placements})
+        db.apply(delete={"Assign": given["Assign"][5:10]})
+        counted = db["ValueFlow"].to_spark(spark).count()
+        sizes = {name: len(db[name]) for name in ("ValueFlow", "ValueAlias", "MemoryAlias")}
+        tell(scenario="session", epoch=db.epoch, sizes=sizes, places=places, counted=counted)
+    spark.stop()
+
+
 def die_in_a_commit(spark, folder: Path) -> None:
     """Apply an epoch, and be killed in the next one after partners wrote their files."""
     import tidelog
@@ -241,5 +271,7 @@ if __name__ == "__main__":
     if sys.argv[1] == "dynamic":
         # A process of its own: Spark keeps settings from one session to the next.
         allocated_dynamically()
+    elif sys.argv[1] == "objects":
+        in_an_object_store(*sys.argv[2:])
     else:
         main(Path(sys.argv[1]))

@@ -50,7 +50,10 @@ def run(
 
     is_json = output_format is OutputFormat.JSON
     with interruptible(), _stopped_by_signals(pipeline):
+        before = pipeline.warnings
         report = pipeline.run(rounds=rounds, on_epoch=None if is_json else _print_epoch)
+    # Where the state is was not known before.
+    show([each for each in pipeline.warnings if each not in before])
     sys.stdout.write(report.to_json() + "\n" if is_json else _summary(report, pipeline))
 
 

@@ -3,8 +3,9 @@
     current.json          names the objects of the last committed epoch; writing it is the commit
     files/NAME@EPOCH-ID   a file of the state as it was then; never changed
 
-Objects are written before `current.json` names them and deleted after it no longer does. A run that finds
-another `current.json` than the one it knows has lost: it stops, and what it did here is dropped.
+Objects are written before `current.json` names them and deleted after it no longer does. It is replaced in
+one step, and only if it is still the one that the run knows. A run that finds another one has lost: it stops,
+and what it did here is dropped. Objects that it wrote, or one that was killed, are deleted later.
 """
 
 import json
@@ -14,6 +15,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Final
 
+from tidelog.engine.spark.stores.systems import without_secrets
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.folder import JobFolder
 from tidelog.pipeline.object_store import ObjectFolder
@@ -23,6 +25,9 @@ _CURRENT: Final = "current.json"
 # In the folder of this machine: what of it is in the object store.
 _NOTE: Final = "mirror.json"
 _NOT_COPIED: Final = (_NOTE, "lock")
+# How often objects that nothing names are looked for, and how long a run may take to copy an epoch.
+_SWEPT_EVERY: Final = 16
+_GRACE_SECONDS: Final = 600.0
 _NOT_COPIED_ENDS: Final = (".crc", ".tmp", ".new")
 
 
@@ -34,6 +39,7 @@ class Mirror:
         self._remote = remote
         self._id: str | None = None
         self._files: dict[str, dict[str, Any]] = {}
+        self._commits = 0
 
     def open(self) -> None:
         """Bring the folder of this machine to the last epoch that was committed there."""
@@ -41,7 +47,7 @@ class Mirror:
         note = self._note()
         if current is None:
             if note is not None and note["id"] is not None:
-                raise TidelogError([_vanished(self._remote.uri)])
+                raise TidelogError([_vanished(without_secrets(self._remote.uri))])
             self._folder.make()
             self._write_note()
             return
@@ -58,9 +64,8 @@ class Mirror:
 
         Raises `TidelogError` if another run has committed an epoch since.
         """
-        current = self._current()
-        if (None if current is None else current["id"]) != self._id:
-            raise TidelogError([_lost(self._remote.uri, epoch)])
+        # Who has lost already need not copy anything.
+        self._check(self._remote.read(_CURRENT), epoch)
         made = uuid.uuid4().hex
         before = {each["object"] for each in self._files.values()}
         files = {}
@@ -76,12 +81,32 @@ class Mirror:
                 }
                 self._remote.upload(path, known["object"])
             files[name] = known
-        content = {"format": 1, "epoch": epoch, "id": made, "files": files}
-        self._remote.write(_CURRENT, json.dumps(content, indent=1).encode())
+        content = json.dumps({"format": 1, "epoch": epoch, "id": made, "files": files}, indent=1).encode()
+
+        def replaced(stored: bytes | None) -> bytes:
+            self._check(stored, epoch)
+            return content
+
+        self._remote.swap(_CURRENT, replaced)
         self._id, self._files = made, files
         self._write_note()
-        for name in before - {each["object"] for each in files.values()}:
+        named = {each["object"] for each in files.values()}
+        for name in before - named:
             self._remote.delete(name)
+        if self._commits % _SWEPT_EVERY == 0:
+            self._remote.sweep("files", named, _GRACE_SECONDS)
+        self._commits += 1
+
+    def _check(self, stored: bytes | None, epoch: int) -> None:
+        """Raise a diagnostic unless this is the `current.json` that this run continues."""
+        current = None if stored is None else self._read(stored)
+        if (None if current is None else current["id"]) != self._id:
+            raise TidelogError([_lost(without_secrets(self._remote.uri), epoch)])
+
+    @property
+    def lease_warning(self) -> Diagnostic | None:
+        """Return what a user should know if only a lease keeps others from committing."""
+        return self._remote.lease_warning(_CURRENT)
 
     def publish_reports(self) -> None:
         """Copy the reports of a run, under their own names."""
@@ -111,13 +136,14 @@ class Mirror:
 
     def _current(self) -> dict[str, Any] | None:
         data = self._remote.read(_CURRENT)
-        if data is None:
-            return None
+        return None if data is None else self._read(data)
+
+    def _read(self, data: bytes) -> dict[str, Any]:
         try:
             found: dict[str, Any] = json.loads(data)
             _ = found["id"], found["epoch"], found["files"]
         except (ValueError, TypeError, KeyError) as cause:
-            raise TidelogError([_damaged(self._remote.uri)]) from cause
+            raise TidelogError([_damaged(without_secrets(self._remote.uri))]) from cause
         return found
 
     def _note(self) -> dict[str, Any] | None:

@@ -4,7 +4,8 @@ Nothing is renamed and nothing is appended to: an object is there once it was wr
 """
 
 import posixpath
-from collections.abc import Iterator
+import time
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -12,9 +13,16 @@ from typing import Final
 import pyarrow as pa
 from pyarrow import fs
 
+from tidelog.engine.spark.stores.swap import Change, Swap, lease_warning, swap_for
+from tidelog.engine.spark.stores.systems import (
+    modified_seconds,
+    needs_folders,
+    open_system,
+    renames,
+    without_secrets,
+)
 from tidelog.errors import Diagnostic, TidelogError
 
-_ARROW: Final = ("file", "s3", "gs", "gcs", "abfs", "abfss", "hdfs", "viewfs")
 _PIECE_BYTES: Final = 1 << 22
 
 
@@ -23,9 +31,9 @@ class ObjectFolder:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
+        self._swaps: dict[str, Swap] = {}
         with self._diagnosed():
-            self._system, path = _open(uri)
-        self._path = path.rstrip("/")
+            self._system, self._path = open_system(uri)
 
     def read(self, name: str) -> bytes | None:
         """Return the bytes of an object, or None if there is none."""
@@ -40,6 +48,21 @@ class ObjectFolder:
         """Put an object in the place of the one before: readers get the old or the new one."""
         with self._diagnosed(), self._written(name) as stream:
             stream.write(data)
+
+    def swap(self, name: str, change: Change) -> None:
+        """Replace an object by what `change` makes of it, in one step, see `Swap`."""
+        with self._diagnosed():
+            self._swap(name)(change)
+
+    def lease_warning(self, name: str) -> Diagnostic | None:
+        """Return what a user should know if only a lease guards an object."""
+        with self._diagnosed():
+            return lease_warning(self.uri, self._swap(name))
+
+    def _swap(self, name: str) -> Swap:
+        if name not in self._swaps:
+            self._swaps[name] = swap_for(self._system, f"{self._path}/{name}")
+        return self._swaps[name]
 
     def upload(self, file: Path, name: str) -> None:
         """Put the content of a file of this machine under a name."""
@@ -62,27 +85,38 @@ class ObjectFolder:
             if self._system.get_file_info(path).type is fs.FileType.File:
                 self._system.delete_file(path)
 
+    def sweep(self, under: str, kept: Collection[str], older_than_seconds: float) -> None:
+        """Delete the objects below a folder that are not among these and not new."""
+        until = time.time() - older_than_seconds
+        with self._diagnosed():
+            for name, info in self._found(under):
+                modified = modified_seconds(self._system, info) if name not in kept else None
+                if modified is not None and modified <= until:
+                    self._system.delete_file(info.path)
+
     def names(self, under: str = "") -> list[str]:
         """Return the names of all objects below a folder."""
         with self._diagnosed():
-            start = posixpath.join(self._path, under) if under else self._path
-            selector = fs.FileSelector(start, allow_not_found=True, recursive=True)
-            found = [info for info in self._system.get_file_info(selector) if info.type is fs.FileType.File]
-            cut = len(self._path.lstrip("/")) + 1
-            return sorted(str(info.path).lstrip("/")[cut:] for info in found)
+            return sorted(name for name, _ in self._found(under))
+
+    def _found(self, under: str) -> list[tuple[str, fs.FileInfo]]:
+        start = posixpath.join(self._path, under) if under else self._path
+        selector = fs.FileSelector(start, allow_not_found=True, recursive=True)
+        found = [info for info in self._system.get_file_info(selector) if info.type is fs.FileType.File]
+        cut = len(self._path.lstrip("/")) + 1
+        return [(str(info.path).lstrip("/")[cut:], info) for info in found]
 
     @contextmanager
     def _written(self, name: str) -> Iterator[pa.NativeFile]:
         """Yield a stream whose content is under the name when all of it was written."""
         path = f"{self._path}/{name}"
-        is_local = isinstance(self._system, fs.LocalFileSystem)
-        if is_local or self._system.type_name == "hdfs":
+        if needs_folders(self._system):
             self._system.create_dir(posixpath.dirname(path), recursive=True)
-        beside = f"{path}.new" if is_local else path
+        # A file appears under its name before it is complete; an object does not.
+        beside = f"{path}.new" if renames(self._system) else path
         with self._system.open_output_stream(beside) as stream:
             yield stream
-        if is_local:
-            # A file appears under its name before it is complete; elsewhere it does not.
+        if beside != path:
             self._system.move(beside, path)
 
     @contextmanager
@@ -92,18 +126,7 @@ class ObjectFolder:
             yield
         except (OSError, pa.ArrowException, ImportError, ValueError) as cause:
             words = " ".join(str(cause).split())[:300]
-            raise TidelogError([_unreachable(self.uri, words)]) from cause
-
-
-def _open(uri: str) -> tuple[fs.FileSystem, str]:
-    scheme = uri.partition("://")[0]
-    if scheme in _ARROW:
-        found, path = fs.FileSystem.from_uri(uri)
-        return found, str(path)
-    from fsspec.core import url_to_fs  # noqa: PLC0415 - an optional package
-
-    system, path = url_to_fs(uri)
-    return fs.PyFileSystem(fs.FSSpecHandler(system)), str(path)
+            raise TidelogError([_unreachable(without_secrets(self.uri), words)]) from cause
 
 
 def _unreachable(uri: str, words: str) -> Diagnostic:

@@ -53,6 +53,7 @@ class Pipeline:
         self._spark = spark
         # Absolute, for Java may have another working folder than Python.
         self._folder = JobFolder(_work_place(job).resolve())
+        self._storage_warnings: tuple[Diagnostic, ...] = ()
         self._stop = threading.Event()
 
     @classmethod
@@ -81,8 +82,8 @@ class Pipeline:
 
     @property
     def warnings(self) -> tuple[Diagnostic, ...]:
-        """Return the warnings about the program: what looks suspicious but is not an error."""
-        return self._bound.warnings
+        """Return what looks suspicious but is not an error: in the program, and after a run in its state."""
+        return (*self._bound.warnings, *self._storage_warnings)
 
     @property
     def epoch(self) -> int | None:
@@ -169,6 +170,9 @@ class Pipeline:
 
         if mirror is not None:
             mirror.open()
+            if (warning := mirror.lease_warning) is not None:
+                self._storage_warnings = (warning,)
+                report.warnings = [str(warning)]
         check_state(self._bound, self._folder)
         deriver = self._deriver(spark)
         try:

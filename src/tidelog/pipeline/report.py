@@ -80,6 +80,7 @@ class Report:
     changed: dict[str, tuple[int, int]] = field(default_factory=dict)
     last_epoch_seconds: float | None = None
     late: dict[str, int] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
 
     def add(self, row: EpochRow) -> None:
         """Add an epoch to the totals and the details."""

@@ -38,6 +38,7 @@ def report_page(report: Report) -> str:
         f" {report.late_count:,} late, {report.skipped:,} micro-batches delivered again</p>"
     )
     parts = [f"<h1>{escape(title)}</h1>", totals]
+    parts += [f"<p>{escape(warning)}</p>" for warning in report.warnings]
     if report.failure is not None:
         parts.append(f'<p class="failure">{escape(report.failure)}</p>')
     parts += ["<h2>Stages</h2>", _bar(report.seconds), _key(report.seconds)]

@@ -9,6 +9,8 @@ from dataclasses import replace
 from enum import Enum
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from tidelog.dataclass import dataclass
 from tidelog.engine.code_rows import as_columns, as_rows, matching
 from tidelog.engine.equivalences import ClosedByRules
@@ -30,7 +32,7 @@ from tidelog.engine.spark.codes import codes_of_constants
 from tidelog.engine.spark.dataframes import FrameStratum, reason_against_frames
 from tidelog.engine.spark.dividing import DividedStratum, divide_stratum
 from tidelog.engine.spark.equivalences import closed_for_partners, closing_remark
-from tidelog.engine.spark.frames import read_codes, write_codes
+from tidelog.engine.spark.frames import read_codes
 from tidelog.engine.spark.incoming import IncomingFacts
 from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.law_columns import law_columns
@@ -45,6 +47,7 @@ from tidelog.engine.spark.placement import (
 from tidelog.engine.spark.relation_facts import RelationFacts
 from tidelog.engine.spark.routes import Routes
 from tidelog.engine.spark.sent_functions import pack_functions
+from tidelog.engine.spark.shared_frames import write_files
 from tidelog.engine.spark.skew import spread_remark
 from tidelog.engine.spark.slots import settled_slots
 from tidelog.engine.spark.split import split_rules
@@ -280,10 +283,12 @@ class SparkEngine(IncomingFacts):
             found = rules.once(frames)
         is_wide = any(self._holdings[n].is_wide for n in needed)
         for n, frame in found.items():
-            files = write_codes(frame, self._folder, n, name)
-            self._holdings[n].put_files(
-                files, sum(self._folder.count_rows(file) for file in files), is_wide=is_wide
-            )
+            files = write_files(frame, self._folder, n, name)
+            size = sum(self._folder.count_rows(file) for file in files)
+            if files:
+                self._holdings[n].put_files(files, size, is_wide=is_wide)
+            else:
+                self._holdings[n].put_rows(np.empty((0, self._program.relations[n].arity), np.int64))
         facts = sum(self._holdings[n].size for n in stratum.relations)
         # Frames do not report how many derivations they went through.
         return StratumStatistics(

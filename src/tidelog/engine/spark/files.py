@@ -1,16 +1,15 @@
-"""Rows of codes as Parquet files on shared storage: any path that Arrow's file systems know.
+"""Rows of codes as Parquet files on shared storage: any place that Arrow or fsspec knows.
 
-Files are never changed. A file appears under its name when it is complete.
+Files are never changed, each has a name of its own, and they count when a manifest names them. The manifest
+is what is replaced.
 """
 
-import fcntl
 import json
 import posixpath
 import re
 import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -21,6 +20,14 @@ import pyarrow.parquet as pq
 from pyarrow import fs
 
 from tidelog.dataclass import dataclass
+from tidelog.engine.spark.stores.swap import Change, Swap, lease_warning, swap_for
+from tidelog.engine.spark.stores.systems import (
+    modified_seconds,
+    needs_folders,
+    open_system,
+    renames,
+    without_secrets,
+)
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.storage.kernel import CodeArray, Int32s
 
@@ -51,12 +58,13 @@ class Folder:
 
     def __init__(self, uri: str) -> None:
         self.uri = uri
+        self._swaps: dict[str, Swap] = {}
         try:
-            self._system, self._path = fs.FileSystem.from_uri(uri)
-        except (OSError, pa.ArrowException) as error:
-            message = f"`{uri}` cannot be used to keep the state: {error}"
+            self._system, self._path = open_system(uri)
+        except (OSError, ValueError, ImportError, pa.ArrowException) as error:
+            message = f"`{without_secrets(uri)}` cannot be used to keep the state: {error}"
             kinds = "file, hdfs, s3, gs, abfs"
-            hint = f"give an absolute path or a URI that Arrow knows ({kinds}), the same on all workers"
+            hint = f"give an absolute path or a URI of Arrow ({kinds}) or fsspec, the same on all workers"
             raise TidelogError([Diagnostic(code="spark-no-storage", message=message, hint=hint)]) from error
 
     def write_rows(self, name: str, content: Annotated) -> str:
@@ -77,9 +85,7 @@ class Folder:
         self, name: str, table: pa.Table, *, compression: str, group_rows: int | None = None
     ) -> str:
         """Write an Arrow table to a new file and return its name."""
-        path = f"{self._path}/{name}"
-        self._system.create_dir(posixpath.dirname(path), recursive=True)
-        with self._system.open_output_stream(f"{path}.tmp") as stream:
+        with self._new_file(name) as stream:
             pq.write_table(
                 table,
                 stream,
@@ -88,7 +94,6 @@ class Folder:
                 write_statistics=False,
                 row_group_size=group_rows,
             )
-        self._system.move(f"{path}.tmp", path)
         return name
 
     def write_tables(self, name: str, schema: pa.Schema, tables: Iterable[pa.Table]) -> int:
@@ -96,25 +101,24 @@ class Folder:
 
         No file is written if they have none.
         """
-        path, rows = f"{self._path}/{name}", 0
+        rows = 0
         with ExitStack() as opened:
             writer = None
             for table in tables:
                 if writer is None and table.num_rows:
-                    self._system.create_dir(posixpath.dirname(path), recursive=True)
-                    stream = opened.enter_context(self._system.open_output_stream(f"{path}.tmp"))
+                    stream = opened.enter_context(self._new_file(name))
                     writer = opened.enter_context(pq.ParquetWriter(stream, schema, compression="lz4"))
                 if writer is not None:
                     writer.write_table(table)
                 rows += table.num_rows
-        if rows:
-            self._system.move(f"{path}.tmp", path)
         return rows
 
-    def read_batches(self, name: str, rows: int) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of a file in their order, at most so many at a time."""
+    def read_batches(
+        self, name: str, rows: int, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows of a file in their order, at most so many at a time: all columns, or these."""
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
-            yield from pq.ParquetFile(stream).iter_batches(rows)
+            yield from pq.ParquetFile(stream).iter_batches(rows, columns=columns)
 
     def read_table(self, name: str, columns: list[str]) -> pa.Table:
         """Return columns of a file."""
@@ -170,28 +174,46 @@ class Folder:
             return int(pq.ParquetFile(stream).metadata.num_row_groups)
 
     def write_json(self, name: str, value: object) -> None:
-        """Write a small file that readers see whole or not at all."""
+        """Write a small file."""
         self.write_bytes(name, json.dumps(value, indent=1).encode())
 
     def write_bytes(self, name: str, data: bytes) -> None:
-        """Write bytes to a file that appears when it is complete."""
-        path = f"{self._path}/{name}"
-        self._system.create_dir(posixpath.dirname(path), recursive=True)
-        with self._system.open_output_stream(f"{path}.tmp") as stream:
+        """Write bytes to a new file."""
+        with self._new_file(name) as stream:
             stream.write(data)
-        self._system.move(f"{path}.tmp", path)
 
     @contextmanager
-    def locked(self, name: str) -> Iterator[None]:
-        """Let nobody else hold this lock; only on a local file system, where the system releases it."""
-        if not isinstance(self._system, fs.LocalFileSystem):
-            yield
-            return
-        path = Path(self._path) / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
+    def _new_file(self, name: str) -> Iterator[pa.NativeFile]:
+        """Yield a stream whose content is under the name when all of it was written.
+
+        After a failure a part of it may be there, which nothing names.
+        """
+        path = f"{self._path}/{name}"
+        if needs_folders(self._system):
+            self._system.create_dir(posixpath.dirname(path), recursive=True)
+        beside = f"{path}.tmp" if renames(self._system) else path
+        with self._system.open_output_stream(beside) as stream:
+            yield stream
+        if beside != path:
+            self._system.move(beside, path)
+
+    def swap(self, name: str, change: Change) -> None:
+        """Replace a file by what `change` makes of it, in one step, see `Swap`."""
+        try:
+            self._swap(name)(change)
+        except OSError as error:
+            message = f"`{without_secrets(self.uri)}` does not take `{name}`: {error}"
+            hint = "check that it can be reached and written to; nothing was committed"
+            raise TidelogError([Diagnostic(code="spark-no-storage", message=message, hint=hint)]) from error
+
+    def lease_warning(self, name: str) -> Diagnostic | None:
+        """Return what a user should know if only a lease guards a file."""
+        return lease_warning(self.uri, self._swap(name))
+
+    def _swap(self, name: str) -> Swap:
+        if name not in self._swaps:
+            self._swaps[name] = swap_for(self._system, f"{self._path}/{name}")
+        return self._swaps[name]
 
     def read_json(self, name: str) -> Any:
         """Return the content of a small file, or None if there is no such file."""
@@ -207,16 +229,24 @@ class Folder:
             data: bytes = stream.read()
         return data
 
+    def schema(self, name: str) -> pa.Schema:
+        """Return the columns of a file; only its footer is read."""
+        with self._system.open_input_file(f"{self._path}/{name}") as stream:
+            return pq.read_schema(stream)
+
     def names(self, under: str) -> list[str]:
         """Return the complete files below a folder, with the folder's name."""
         selector = fs.FileSelector(f"{self._path}/{under}", allow_not_found=True, recursive=True)
         found = self._system.get_file_info(selector)
-        start = len(self._path) + 1
         return sorted(
-            str(info.path)[start:]
+            self._name(info)
             for info in found
             if info.type is fs.FileType.File and not info.path.endswith(".tmp")
         )
+
+    def _name(self, info: fs.FileInfo) -> str:
+        """Return the name of a file below this folder; not every file system keeps a slash at the start."""
+        return str(info.path).lstrip("/")[len(self._path.lstrip("/")) + 1 :]
 
     def sweep(self, kept: Collection[str], older_than_seconds: float) -> int:
         """Delete files of states that are not among these and not new; return how many.
@@ -225,17 +255,21 @@ class Folder:
         """
         until = time.time() - older_than_seconds
         selector = fs.FileSelector(self._path, allow_not_found=True, recursive=True)
-        start, deleted = len(self._path) + 1, 0
+        deleted = 0
         for info in self._system.get_file_info(selector):
-            name = str(info.path)[start:]
-            is_ours = info.type is fs.FileType.File and _OF_A_STATE.fullmatch(name) is not None
-            if is_ours and name not in kept and info.mtime is not None and info.mtime.timestamp() <= until:
+            name = self._name(info)
+            if info.type is not fs.FileType.File or name in kept or not _OF_A_STATE.fullmatch(name):
+                continue
+            modified = modified_seconds(self._system, info)
+            if modified is not None and modified <= until:
                 self._system.delete_file(info.path)
                 deleted += 1
         return deleted
 
-    def path_of(self, names: Sequence[str]) -> list[str]:
-        """Return files as Spark names them."""
+    def paths_for_spark(self, names: Sequence[str]) -> list[str] | None:
+        """Return files as Spark names them, or None if Spark may not know the place, or not by this name."""
+        if self._system.type_name not in {"local", "hdfs"} or "?" in self.uri:
+            return None
         return [f"{self.uri.rstrip('/')}/{name}" for name in names]
 
     def delete(self, name: str) -> None:

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, cast
-from urllib.parse import quote
 
 import numpy as np
 
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.ingest import DIVISIBLE
+from tidelog.engine.spark.shared_frames import read_files
 from tidelog.engine.spark.texts import FiledDictionary
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Relation
@@ -98,22 +98,17 @@ def _dictionary_frame(spark: "SparkSession", codec: Codec) -> "DataFrame":
 
 def read_codes(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
     """Return the codes in files as a data frame with the columns c0, c1, ..."""
-    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
-
-    frame = spark.read.parquet(*folder.path_of(files))
-    return frame.select(*(f.col(f"c{place}").cast("long") for place in range(arity)))
+    return read_files(spark, folder, files, {f"c{place}": "long" for place in range(arity)})
 
 
 def read_columns(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
-    """Return the columns c0, c1, ... of files as a data frame."""
-    return spark.read.parquet(*folder.path_of(files)).select(*(f"c{place}" for place in range(arity)))
+    """Return the columns c0, c1, ... of files, codes of numbers and texts, as a data frame."""
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
 
-
-def write_codes(frame: "DataFrame", folder: Folder, relation: str, name: str) -> list[str]:
-    """Write a data frame of codes as files of a relation and return them."""
-    under = f"{quote(relation, safe='')}/{name}"
-    frame.write.parquet(folder.path_of([under])[0])
-    return [file for file in folder.names(under) if file.endswith(".parquet")]
+    schema, names = folder.schema(files[0]), [f"c{place}" for place in range(arity)]
+    is_number = {name: pa.types.is_integer(schema.field(name).type) for name in names}
+    types = {name: "long" if is_number[name] else "string" for name in names}
+    return read_files(spark, folder, files, types)
 
 
 def without_unsigned(table: "pa.Table") -> "pa.Table":

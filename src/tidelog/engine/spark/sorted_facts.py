@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from tidelog.engine.spark.files import Folder, file_name
+from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.frames import frame_with_texts
-from tidelog.engine.spark.ingest import collect_replies
+from tidelog.engine.spark.shared_frames import write_files
 from tidelog.engine.spark.value_files import has_unread_values
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
@@ -66,32 +66,7 @@ def _order(name: str, kind: Kind) -> "SparkColumn":
 
 def write_sorted(frame: "DataFrame", relation: Relation, folder: Folder) -> list[str]:
     """Write the rows of a sorted frame to files and return these in order."""
-    uri, relation_name, name = folder.uri, relation.name, f"sorted-{uuid.uuid4().hex[:12]}"
-
-    def write(batches: "Batches") -> "Batches":
-        from tidelog.engine.spark.sorted_facts import write_sorted_part  # noqa: PLC0415 - in the worker
-
-        yield from write_sorted_part(batches, uri, relation_name, name)
-
-    replies = collect_replies(frame, write, "part int, file string")
-    return [file for _, file in sorted((row.part, row.file) for row in replies)]
-
-
-def write_sorted_part(batches: "Batches", uri: str, relation: str, name: str) -> "Batches":
-    """Write the rows of one part to a file and yield its name; called in the worker."""
-    import pyarrow as pa  # noqa: PLC0415 - in the worker
-    from pyspark import TaskContext  # noqa: PLC0415 - in the worker
-
-    context = TaskContext.get()
-    assert context is not None
-    part = int(context.partitionId())
-    first = next(batches, None)
-    if first is None:
-        return
-    file = file_name(relation, part, f"{name}-{uuid.uuid4().hex[:12]}")
-    tables = (pa.Table.from_batches([batch]) for batch in _chained(first, batches))
-    if Folder(uri).write_tables(file, first.schema, tables):
-        yield pa.record_batch({"part": pa.array([part], pa.int32()), "file": [file]})
+    return write_files(frame, folder, relation.name, f"sorted-{uuid.uuid4().hex[:12]}")
 
 
 def read_sorted(
@@ -141,8 +116,3 @@ def _coded(held: "list[pa.RecordBatch]", relation: Relation, codec: Codec) -> li
         else np.ascontiguousarray(column.to_numpy(), np.int64)
         for column, each in zip(columns, relation.columns, strict=True)
     ]
-
-
-def _chained(first: "pa.RecordBatch", rest: "Batches") -> "Batches":
-    yield first
-    yield from rest

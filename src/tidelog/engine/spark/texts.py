@@ -262,14 +262,18 @@ class FiledDictionary(Dictionary):
         import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
         from pyspark.sql import functions as f  # noqa: PLC0415 - as above
 
+        from tidelog.engine.spark.shared_frames import read_files  # noqa: PLC0415 - it needs texts
+
         ranges = [np.arange(first, last, dtype=np.int64) for first, last in self._only_in_memory()]
         own = np.concatenate([np.empty(0, np.int64), *ranges])
         texts = [pa.array([], pa.string()), *(self.to_arrow(each).cast(pa.string()) for each in ranges)]
         found = spark.createDataFrame(pa.table({TEXT: pa.chunked_array(texts), "code": own}))
         if not self._filed:
             return found
-        written = spark.read.parquet(*self._folder.path_of([file.name for file in self.files]))
-        first = f.element_at(f.array(*(f.lit(each) for each in self.offsets())), f.col(PART) + 1)
+        types = {TEXT: "string", PLACE: "long", PART: "int"}
+        written = read_files(spark, self._folder, [file.name for file in self.files], types)
+        offsets = f.array(*(f.lit(each) for each in self.offsets()))
+        first = f.element_at(offsets, f.col(PART) + 1)
         return found.union(written.select(f.col(TEXT), (first + f.col(PLACE)).alias("code")))
 
     def _intern(self, data: object, offsets: Codes) -> Codes:

@@ -214,7 +214,11 @@ def find_checkpoint(folder: Folder, name: str) -> Checkpoint | None:
     """Return the last checkpoint of an evaluation that all partners completed."""
     found: dict[int, list[dict[str, object]]] = {}
     for file in folder.names(f"checkpoints/{name}"):
-        record = folder.read_json(file)
+        try:
+            record = folder.read_json(file)
+        except ValueError:
+            # Some stores show a file before all of it is there, and its partner has ended since.
+            continue
         found.setdefault(record["iteration"], []).append(record)
     complete = sorted(k for k, records in found.items() if len(records) == records[0]["partners"])
     if not complete:

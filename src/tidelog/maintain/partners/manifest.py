@@ -1,16 +1,20 @@
 """The manifest of a state on shared storage: which files are the state, at which epoch.
 
 manifest.json                              the last committed epoch, replaced in one step
-manifest.lock                              held while it is replaced
-symbols/FIRST.json, records/FIRST.json     values added to the dictionary, from a code on
+manifest.lock                              held while it is replaced, on a local file system
+symbols/NAME.json, records/NAME.json       values added to the dictionary
 %texts/PART/NAME.parquet                   texts that workers wrote
-numbers/FIRST.json                         the numbers that `autoinc()` gave, from one on
+numbers/NAME.json                          the numbers that `autoinc()` gave, from one on
 RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file overrides
+
+Every name is new, so sessions that work here at the same time write different files. They count when the
+manifest names them.
 """
 
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, field
 from typing import Any
 
@@ -19,13 +23,13 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import MANIFEST, Folder
+from tidelog.engine.spark.stores.systems import without_secrets
 from tidelog.engine.spark.texts import FiledDictionary, TextFile, filed_symbols
 from tidelog.engine.spark.value_records import FiledRecords
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
 
-_LOCK = "manifest.lock"
 _FORMAT = 5
 # Values and numbers in more files than this become one file.
 _MOST_FILES = 32
@@ -78,7 +82,7 @@ class Manifests:
         if stored is None:
             return None
         if (stored["format"], stored["fingerprint"]) != (_FORMAT, fingerprint):
-            raise TidelogError([_differs(self.folder.uri)])
+            raise TidelogError([_differs(without_secrets(self.folder.uri))])
         filed = {name: TextFile(name, part, count) for name, part, count in stored.get("texts", ())}
         for name in stored["symbols"]:
             if name in filed:
@@ -109,22 +113,45 @@ class Manifests:
 
         Raises `TidelogError` if another session committed since this one read or wrote the manifest.
         """
-        with self.folder.locked(_LOCK):
-            self._check_token()
-            self._write_values(manifest.epoch, codec)
-            numbers = self._write_numbers(manifest.epoch, numbering)
-            self._symbols = self._joined(self._symbols, manifest.epoch, _join_lists)
-            self._records = self._joined(self._records, manifest.epoch, _join_pairs)
-            token = uuid.uuid4().hex
-            content = {"format": _FORMAT, "token": token, **asdict(manifest)}
-            content |= {"symbols": self._symbols, "records": self._records, "numbers": numbers}
-            content["texts"] = _text_files(codec)
-            content["record_files"] = _record_files(codec)
-            self.folder.write_json(MANIFEST, content)
-            if self._commits % _SWEPT_EVERY == 0:
-                self.folder.sweep(set(_texts(content)), _GRACE_SECONDS)
-        self._token, self._commits = token, self._commits + 1
+        # Who has lost already need not write anything.
+        self._check_token(self.folder.read_bytes(MANIFEST))
+        known = self._symbols, self._symbols_known, self._records, self._records_known
+        try:
+            named = self._write(manifest, codec, numbering)
+        except BaseException:
+            # The values of an epoch that did not happen: another one may give their codes to others.
+            self._symbols, self._symbols_known, self._records, self._records_known = known
+            raise
+        if (warning := self.folder.lease_warning(MANIFEST)) is not None:
+            codec.warnings[warning.code, self.folder.uri] = warning
+        if self._commits % _SWEPT_EVERY == 0:
+            # The epoch is committed. Another session may delete the same files, and there is a next time.
+            with suppress(OSError):
+                self.folder.sweep(named, _GRACE_SECONDS)
+        self._commits += 1
+
+    def _write(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> set[str]:
+        """Write the values of an epoch and its manifest; return the files that it names."""
+        self._symbols, self._records = list(self._symbols), list(self._records)
+        self._write_values(manifest.epoch, codec)
+        numbers = self._write_numbers(manifest.epoch, numbering)
+        self._symbols = self._joined(self._symbols, manifest.epoch, _join_lists)
+        self._records = self._joined(self._records, manifest.epoch, _join_pairs)
+        token = uuid.uuid4().hex
+        content = {"format": _FORMAT, "token": token, **asdict(manifest)}
+        content |= {"symbols": self._symbols, "records": self._records, "numbers": numbers}
+        content["texts"] = _text_files(codec)
+        content["record_files"] = _record_files(codec)
+        written = json.dumps(content, indent=1).encode()
+
+        def replaced(stored: bytes | None) -> bytes:
+            self._check_token(stored)
+            return written
+
+        self.folder.swap(MANIFEST, replaced)
+        self._token = token
         self._numbers, self._numbers_known = numbers, numbering.mark()
+        return set(_texts(content))
 
     def _joined(self, names: list[str], epoch: int, join: Callable[[list[Any]], Any]) -> list[str]:
         """Return files of values; those behind the last file of workers are made one if they are many."""
@@ -133,15 +160,18 @@ class Manifests:
         if len(own) <= _MOST_FILES:
             return names
         parts = [json.loads(self.folder.read_bytes(name) or b"[]") for name in own]
-        name = f"{own[0].split('/')[0]}/all-{epoch}-{uuid.uuid4().hex[:12]}.json"
+        name = f"{own[0].split('/')[0]}/{_new_name('all', epoch)}.json"
         self.folder.write_bytes(name, json.dumps(join(parts)).encode())
         return [*names[:kept], name]
 
-    def _check_token(self) -> None:
-        stored = self.folder.read_json(MANIFEST)
+    def _check_token(self, content: bytes | None) -> None:
+        """Raise a diagnostic unless this manifest is the one that this session continues."""
+        stored = None if content is None else json.loads(content)
         found = None if stored is None else stored.get("token")
         if found != self._token:
-            raise TidelogError([_in_use(self.folder.uri, None if stored is None else stored["epoch"])])
+            raise TidelogError(
+                [_in_use(without_secrets(self.folder.uri), None if stored is None else stored["epoch"])]
+            )
 
     def _write_numbers(self, epoch: int, numbering: Numbering) -> list[str]:
         """Write the numbers given since the last manifest; return the files of all of them."""
@@ -152,7 +182,7 @@ class Manifests:
             rule: [[column.tolist() for column in each.columns], each.numbers.tolist(), each.step]
             for rule, each in numbering.export(first).items()
         }
-        name = f"numbers/{first}-{epoch}.json"
+        name = f"numbers/{_new_name(first, epoch)}.json"
         self.folder.write_bytes(name, json.dumps(new).encode())
         return [*kept, name]
 
@@ -160,17 +190,21 @@ class Manifests:
         """Write the texts and records that are new since the last manifest."""
         symbols, records = len(codec.symbols), len(codec.records)
         for first, last, file in _new_texts(codec, self._symbols_known):
-            name = f"symbols/{first}-{epoch}.json" if file is None else file
+            name = f"symbols/{_new_name(first, epoch)}.json" if file is None else file
             if file is None:
                 texts = codec.symbols.decode(np.arange(first, last))
                 self.folder.write_bytes(name, json.dumps(texts).encode())
             self._symbols.append(name)
         if records > self._records_known:
             widths, fields = codec.records.rows_from(self._records_known)
-            name = f"records/{self._records_known}-{epoch}.json"
+            name = f"records/{_new_name(self._records_known, epoch)}.json"
             self.folder.write_bytes(name, json.dumps([widths.tolist(), fields.tolist()]).encode())
             self._records.append(name)
         self._symbols_known, self._records_known = symbols, records
+
+
+def _new_name(first: int | str, epoch: int) -> str:
+    return f"{first}-{epoch}-{uuid.uuid4().hex[:12]}"
 
 
 def _new_texts(codec: Codec, first: int) -> list[tuple[int, int, str | None]]:

@@ -9,6 +9,7 @@ import pyarrow as pa
 from tidelog.engine.code_rows import as_columns
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.frames import read_codes
+from tidelog.engine.spark.shared_frames import FILE, read_files
 from tidelog.storage.annotations import ABSENT
 from tidelog.storage.kernel import CodeArray
 
@@ -30,10 +31,10 @@ def state_frame(spark: "SparkSession", folder: Folder, files: Sequence[str], ari
     if len(ages) <= 1:
         return read_codes(spark, folder, files, arity)
     columns = _names(arity)
-    schema = ", ".join([*(f"{name} long" for name in columns), f"{_LEVEL} int"])
     names = f.create_map(*(f.lit(each) for pair in ages.items() for each in pair))
-    rows = spark.read.schema(schema).parquet(*folder.path_of(files))
-    aged = rows.select(*columns, _LEVEL, names[f.col("_metadata.file_name")].alias(_AGE))
+    types = {**dict.fromkeys(columns, "long"), _LEVEL: "int"}
+    rows = read_files(spark, folder, files, types, with_file=True)
+    aged = rows.select(*columns, _LEVEL, names[f.col(FILE)].alias(_AGE))
     return _latest(aged, columns)
 
 
