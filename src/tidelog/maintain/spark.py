@@ -9,7 +9,7 @@ manifest that names the files of every group: the consistent cut that a restart 
 import hashlib
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -54,6 +54,7 @@ from tidelog.engine.spark.value_files import has_unread_values, read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
+from tidelog.maintain.partners.frame_changes import FramedChange, FramedEpoch, change_inputs, encode_changes
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
 from tidelog.maintain.partners.manifest import Manifest, Manifests
@@ -66,6 +67,7 @@ from tidelog.maintain.partners.session_routes import cut_for
 from tidelog.maintain.partners.state_files import (
     Found,
     found_in,
+    read_state,
     without_rows,
     write_inputs,
 )
@@ -362,27 +364,9 @@ class SparkMaintainedEngine(IncomingFacts):
         evaluated again, and their facts compared with those from before.
         """
         del settings
-        before, specs, mark = dict(self.__dict__), self._pool.groups, self.numbering.mark()
-        inputs, old, old_groups = self._inputs, self._home, self._groups
+        inputs, old = self._inputs, self._home
         changed = set(changes)
-        try:
-            self._adopt(program)
-            self._epoch += 1
-            for name in program.relations:
-                if name in inputs:
-                    self._inputs[name] = inputs[name].copy()
-            self._follow_inputs(changes)
-            self._place()
-            # A relation that lost all its rules, or got its first, is another one too.
-            changed |= {name for name in program.relations if (name in old) != (name in self._home)}
-            self._groups = keep_strata(self._groups, old_groups, changed)
-            self._home = {name: group for group in self._groups for name in group.own}
-            strata = self._evaluate_groups(observer, old_groups).strata
-        except BaseException:
-            self.__dict__.update(before)
-            self._pool.with_groups(specs)
-            self.numbering.rewind(mark)
-            raise
+        strata = self._evaluate_changed(program, changed, lambda: self._follow_inputs(changes), observer)
 
         def facts_before(name: str) -> CodeArray:
             if name not in inputs:
@@ -401,6 +385,61 @@ class SparkMaintainedEngine(IncomingFacts):
                 if len(found):
                     side[name] = fact_columns(found)
         return EpochResult(inserted, deleted, tuple(rule_reports(self._program.strata, changed, strata)))
+
+    def apply_frames(self, changes: Mapping[str, FramedChange], observer: Observer) -> FramedEpoch:
+        """Advance to the next epoch by changes that workers have; no fact comes to the driver.
+
+        Strata that read what changed are evaluated again. Requires relations whose facts workers encode.
+        """
+        relations = self._program.relations
+        written = encode_changes(changes, relations, self._codec, self._folder)
+        files, counts = change_inputs(written, self._inputs, relations, self._options.spark, self._folder)
+
+        def take() -> None:
+            for name, found in files.items():
+                self._inputs[name] = SessionInput(name, self._arity(name), self._folder)
+                if found.files:
+                    self._inputs[name].put_files(found)
+
+        changed = set(files)
+        strata = self._evaluate_changed(self._program, changed, take, observer)
+        return FramedEpoch(tuple(rule_reports(self._program.strata, changed, strata)), counts)
+
+    def encode(self, changes: Mapping[str, FramedChange]) -> dict[str, list[Codes]]:
+        """Return the codes of changes, which workers find; `+edge` is what is inserted into `edge`."""
+        written = encode_changes(changes, self._program.relations, self._codec, self._folder)
+        return {
+            side: as_columns(read_state(self._folder, found.files, self._arity(side[1:])).live_rows())
+            for side, found in written.items()
+        }
+
+    def _evaluate_changed(
+        self, program: Program, changed: set[str], take_inputs: Callable[[], None], observer: Observer
+    ) -> tuple[StratumStatistics, ...]:
+        """Continue in the next epoch with a program over the input facts that `take_inputs` puts in place.
+
+        `changed` are relations whose input facts change; those of all strata that are evaluated are added.
+        """
+        before, specs, mark = dict(self.__dict__), self._pool.groups, self.numbering.mark()
+        inputs, old, old_groups = self._inputs, self._home, self._groups
+        try:
+            self._adopt(program)
+            self._epoch += 1
+            for name in program.relations:
+                if name in inputs:
+                    self._inputs[name] = inputs[name].copy()
+            take_inputs()
+            self._place()
+            # A relation that lost all its rules, or got its first, is another one too.
+            changed |= {name for name in program.relations if (name in old) != (name in self._home)}
+            self._groups = keep_strata(self._groups, old_groups, changed)
+            self._home = {name: group for group in self._groups for name in group.own}
+            return self._evaluate_groups(observer, old_groups).strata
+        except BaseException:
+            self.__dict__.update(before)
+            self._pool.with_groups(specs)
+            self.numbering.rewind(mark)
+            raise
 
     # --- other processes ------------------------------------------------------------------------------
 
