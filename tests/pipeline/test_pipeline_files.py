@@ -207,3 +207,16 @@ def test_failures_of_machines_are_not_those_of_files(spark, tmp_path, monkeypatc
         batches.read([NewFile(str(tmp_path / "in" / "1.csv"), 10)])
 
     assert [each.code for each in raised.value.diagnostics] == ["spark-out-of-memory"]
+
+
+def test_a_file_without_rows_changes_nothing(spark, tmp_path):
+    """A header alone is an epoch of no changes, where it was a failure of Arrow."""
+    pipeline = Pipeline(make_job(tmp_path, csv_source()), spark=spark)
+    (tmp_path / "in" / "1.csv").write_text("who,n\n")
+    pipeline.run()
+    (tmp_path / "in" / "2.csv").write_text("who,n\nann,1\n")
+
+    pipeline.run()
+
+    assert facts(pipeline) == {("ann", 1)}
+    assert quarantine(tmp_path) == []

@@ -49,6 +49,7 @@ def test_the_steps_of_a_job_on_workers(tmp_path):
 
     assert runs["inside"] == "partners in Spark's workers"
     assert runs["can"] == "Spark, by MERGE"
+    assert runs["published/can_feed"] == "Spark's workers; the driver if there are at most 100,000 facts"
 
 
 def test_the_steps_of_a_job_whose_facts_are_decided_together(tmp_path):

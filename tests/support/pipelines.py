@@ -71,8 +71,9 @@ def feed_of(folder: Path) -> list[tuple[int, str, str, str]]:
     rows = []
     for place in sorted((folder / "published" / "can_feed").glob("epoch=*")):
         epoch = int(place.name.removeprefix("epoch="))
-        found = pq.ParquetFile(place / "part-0.parquet").read().to_pylist()
-        rows += [(epoch, row["op"], row["user"], row["resource"]) for row in found]
+        for file in place.glob("*.parquet"):
+            found = pq.ParquetFile(file).read().to_pylist()
+            rows += [(epoch, row["op"], row["user"], row["resource"]) for row in found]
     return sorted(rows)
 
 

@@ -9,7 +9,7 @@ manifest that names the files of every group: the consistent cut that a restart 
 import hashlib
 import time
 import uuid
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -55,12 +55,20 @@ from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.deleted_rules import with_deleted_rules
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
+from tidelog.maintain.partners.frame_changes import (
+    LARGE_CHANGE,
+    FramedChange,
+    FramedEpoch,
+    encoded_codes,
+    framed_inputs,
+)
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.rule_change import (
+    RULES_HERE,
     OldGroups,
     compared,
     continued,
@@ -71,11 +79,7 @@ from tidelog.maintain.partners.rule_change import (
 from tidelog.maintain.partners.service import GroupSpec, placement_remark
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.session_routes import cut_for
-from tidelog.maintain.partners.state_files import (
-    Found,
-    found_in,
-    write_inputs,
-)
+from tidelog.maintain.partners.state_files import Found, found_in, write_inputs
 from tidelog.maintain.partners.state_frames import changed_frame, frame_of_rows, state_frame
 from tidelog.maintain.projections import project_negations
 from tidelog.program import print_program
@@ -454,7 +458,53 @@ class SparkMaintainedEngine(IncomingFacts):
         else:
             statistics = group.evaluate(self._facts_for(group), SilentObserver())
             result = compared(group.own, self._rows, old, self._program)
-        return replace(result, strata=evaluated_again(statistics))
+        return replace(result, strata=evaluated_again(statistics, RULES_HERE))
+
+    def apply_frames(self, changes: Mapping[str, FramedChange]) -> FramedEpoch:
+        """Advance to the next epoch by changes that workers have; no fact comes to the driver.
+
+        Groups that read what changed are evaluated again. Requires relations whose facts workers encode.
+        """
+        part = self._program.relations, self._codec, self._folder
+        inputs, counts = framed_inputs(changes, self._inputs, self._options.spark, *part)
+        before, specs, mark = dict(self.__dict__), self._pool.groups.copy(), self.numbering.mark()
+        old = OldGroups(self._program, self._inputs, self._groups, self._folder)
+        try:
+            self._adopt(self._program)
+            self._inputs |= {name: facts.copy() for name, facts in old.inputs.items()} | inputs
+            self._place(old)
+            reports = tuple(self._evaluate_reached(old, set(inputs)))
+            self._write_inputs()
+            self._commit({}, self._epoch + 1)
+        except BaseException:
+            self.__dict__.update(before)
+            self._pool.restore(specs)
+            self.numbering.rewind(mark)
+            raise
+        self._pool.keep([group.number for group in self._groups if isinstance(group, PartnerGroup)])
+        return FramedEpoch(reports, counts)
+
+    def _evaluate_reached(self, old: OldGroups, changed: set[str]) -> Iterator[StratumReport]:
+        """Evaluate the groups again that read what changed, and let the others go on from those of before."""
+        taken: set[tuple[int, str]] = set()
+        for place, group in enumerate(self._groups):
+            is_divided = isinstance(group, PartnerGroup) and not group.is_alone
+            same = continued(group, old)
+            if not changed.isdisjoint((*group.own, *group.reads)) or (same is None and not is_divided):
+                changed |= set(group.own)
+                statistics = group.evaluate(self._facts_for(group), SilentObserver())
+                yield from evaluated_again(statistics, LARGE_CHANGE)
+                continue
+            if same is not None:
+                self._groups[place] = same
+                self._home |= dict.fromkeys(same.own, same)
+            elif isinstance(group, PartnerGroup):
+                group.change(origin_of(group, old, taken, self._group_facts), {}, MaintenanceSettings())
+            yield from skipped(group, self._program)
+
+    def encode(self, changes: Mapping[str, FramedChange]) -> dict[str, list[Codes]]:
+        """Return the codes of changes, which workers find; `+edge` is what is inserted into `edge`."""
+        return encoded_codes(changes, self._program.relations, self._codec, self._folder)
 
     # --- other processes ------------------------------------------------------------------------------
 

@@ -22,7 +22,7 @@ from tidelog.dataclass import dataclass
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import arrow_schema, feed_names
 from tidelog.pipeline.folder import JobFolder
-from tidelog.pipeline.past import feed_rows, find_output, last_manifest, output_at
+from tidelog.pipeline.past import feed_rows, files_at, find_output, last_manifest, output_at
 from tidelog.pipeline.spark_types import column_type
 from tidelog.session.open import open_session
 from tidelog.store import Store
@@ -135,8 +135,8 @@ class _RelationReader(DataSourceReader):
         if wish.is_store:
             return [_FileOf(None)]
         epoch = last_manifest(wish.folder).epoch if wish.epoch is None else wish.epoch
-        past = output_at(wish.folder, wish.relation, epoch)
-        return [*(_FileOf(str(file), epoch) for file in past.files), _FileOf(None, epoch)]
+        files = files_at(wish.folder, wish.relation, epoch).files
+        return [*(_FileOf(str(file), epoch) for file in files), _FileOf(None, epoch)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the facts of a partition."""

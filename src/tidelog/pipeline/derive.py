@@ -1,6 +1,6 @@
-"""What derives a pipeline's outputs: a session, on the local engine or on Spark's workers."""
+"""What derives a pipeline's outputs: a session on the local engine, see `derive_on_workers` for the other."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 import pyarrow as pa
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.spark.gathering import gather
+from tidelog.engine.epoch import StratumReport
+from tidelog.options import OpenOptions
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.facts import ArrowFacts, SourceFacts, arrow_schema, published_columns, subtract
+from tidelog.pipeline.past import PastFiles, read_all
 from tidelog.session.open import open_session
 from tidelog.store import Store
 from tidelog.views.facts import FactSet
@@ -68,8 +70,8 @@ class Derived:
     strata: tuple[StratumWork, ...]
 
 
-# Gives the facts of an output at the last committed epoch.
-Before = Callable[[str], pa.Table]
+# Says where the facts of an output at the last committed epoch are.
+Before = Callable[[str], PastFiles]
 
 
 class JobEngine(Protocol):
@@ -79,7 +81,7 @@ class JobEngine(Protocol):
     def epoch(self) -> int | None:
         """Return the epoch of the state; None before the first."""
 
-    def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
+    def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...], before: Before) -> Derived:
         """Bring the state to the next epoch; on return it is on the disk."""
 
     def facts(self, relation: str) -> SourceFacts:
@@ -98,59 +100,46 @@ class JobEngine(Protocol):
 
 
 class SessionDeriver:
-    """A session with its state on disk: a store for the local engine, its own files for Spark's."""
+    """A session whose facts are in the driver, with its state in a store."""
 
     def __init__(self, bound: CheckedJob, folder: Path, spark: "SparkSession") -> None:
         self._bound = bound
         self._folder = folder
         self._spark = spark
-        self._is_spark = bound.job.engine == "spark"
         self._session: Session | None = None
-        if (folder / "manifest.json").exists() if self._is_spark else Store.exists(folder):
+        if self._has_state():
             self._session = self._open({name: self._data(name, None) for name in bound.inputs})
 
     @property
     def epoch(self) -> int | None:
-        """Return the epoch of the store; None if there is none yet."""
+        """Return the epoch of the state; None if there is none yet."""
         return None if self._session is None else self._session.epoch
 
-    def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...]) -> Derived:
-        """Bring the store to the next epoch; the first one evaluates the program."""
+    def apply(self, changes: Mapping[str, FrameChange], outputs: tuple[str, ...], before: Before) -> Derived:
+        """Bring the state to the next epoch; the first one evaluates the program."""
+        del before
         if self._session is None:
             return self._begin(changes, outputs)
-        insert, delete = (
-            {name: self._data(name, frame) for name, frame in side.items() if frame is not None}
-            for side in (
-                {name: change.insert for name, change in changes.items()},
-                {name: change.delete for name, change in changes.items()},
-            )
-        )
+        insert, delete = self._sides(changes)
         delta = self._session.apply(insert=insert, delete=delete)
-        strata = tuple(
-            StratumWork(
-                each.relations, each.action.value, each.strategy.value, each.reason, each.work, each.seconds
-            )
-            for each in delta.strata
-        )
         changed = [name for name in outputs if name in delta]
         return Derived(
             delta.epoch,
-            {name: self._table(delta[name].inserted) for name in changed},
-            {name: self._table(delta[name].deleted) for name in changed},
+            {name: self._changed(delta[name].inserted) for name in changed},
+            {name: self._changed(delta[name].deleted) for name in changed},
             {name: (len(each.inserted), len(each.deleted)) for name, each in delta.changes.items()},
-            strata,
+            stratum_work(delta.strata),
         )
 
-    def facts(self, relation: str) -> ArrowFacts:
+    def facts(self, relation: str) -> SourceFacts:
         """Return all facts of a relation."""
-        assert self._session is not None
-        return self._table(self._session[relation])
+        return self._all(relation)
 
     def difference(self, outputs: tuple[str, ...], before: Before) -> Derived:
         """Return what the last epoch changed, found by comparing with the epoch before it."""
         assert self._session is not None
-        now = {name: self.facts(name).table for name in outputs}
-        old = {name: before(name) for name in outputs}
+        now = {name: self._all(name).table for name in outputs}
+        old = {name: read_all(before(name)) for name in outputs}
         return Derived(
             self._session.epoch,
             {name: ArrowFacts(subtract(now[name], old[name])) for name in outputs},
@@ -172,7 +161,7 @@ class SessionDeriver:
         ArrowFacts(pa.concat_tables(tables)).write(folder)
 
     def close(self) -> None:
-        """Release the store."""
+        """Release the state."""
         if self._session is not None:
             self._session.close()
 
@@ -181,7 +170,7 @@ class SessionDeriver:
         facts = {name: self._data(name, None) for name in bound.inputs}
         for name, change in changes.items():
             if change.insert is not None:
-                facts[name] = self._data(name, change.insert, is_load=self._is_spark)
+                facts[name] = self._load(name, change.insert)
         self._session = self._open(facts)
         strata = tuple(
             StratumWork(
@@ -192,36 +181,48 @@ class SessionDeriver:
         inputs = {name: (len(self._session[name]), 0) for name in bound.inputs}
         return Derived(0, {name: self.facts(name) for name in outputs}, {}, inputs, strata)
 
+    def _has_state(self) -> bool:
+        return Store.exists(self._folder)
+
     def _open(self, facts: Mapping[str, object]) -> "Session":
         """Return the session that goes on from the state; if there is none, a new one over the facts."""
         job = self._bound.job
-        options = replace(self._bound.options, facts=facts)
-        if self._is_spark:
-            place = {"storage": str(self._folder), **job.spark_options}
-            options = replace(options, spark=self._spark, spark_options=place)
-        else:
-            options = replace(options, store=self._folder)
-        return open_session(job.place(job.program), options=options)
+        return open_session(job.place(job.program), options=self._options(facts))
 
-    def _data(self, name: str, frame: "Facts | None", *, is_load: bool = False) -> object:
-        """Return facts as a session takes them; workers encode the texts of a load."""
+    def _options(self, facts: Mapping[str, object]) -> OpenOptions:
+        return replace(self._bound.options, facts=facts, store=self._folder)
+
+    def _load(self, name: str, frame: "Facts") -> object:
+        """Return the facts that a relation begins with, as a session takes them."""
+        return self._data(name, frame)
+
+    def _sides(self, changes: Mapping[str, FrameChange]) -> tuple[dict[str, object], dict[str, object]]:
+        """Return what to insert and what to delete as a session takes it."""
+        insert = {name: each.insert for name, each in changes.items() if each.insert is not None}
+        delete = {name: each.delete for name, each in changes.items() if each.delete is not None}
+        return (
+            {name: self._data(name, facts) for name, facts in insert.items()},
+            {name: self._data(name, facts) for name, facts in delete.items()},
+        )
+
+    def _data(self, name: str, frame: "Facts | None") -> object:
+        """Return facts as a session takes them, in the driver."""
         relation = self._bound.relation(name)
         if not relation.arity:
             return frame is not None and not _is_empty(frame)
         schema = arrow_schema(published_columns(relation, self._bound.program))
         if frame is None:
             return schema.empty_table()
-        if isinstance(frame, pa.Table):
-            return frame.cast(schema)
-        if not is_load:
-            return frame.toArrow().cast(schema)
-        return pa.table(
-            [
-                column if pa.types.is_dictionary(column.type) else column.cast(field.type)
-                for column, field in zip(gather(frame).columns, schema, strict=True)
-            ],
-            names=schema.names,
-        )
+        return (frame if isinstance(frame, pa.Table) else frame.toArrow()).cast(schema)
+
+    def _changed(self, facts: FactSet) -> SourceFacts:
+        """Return one side of what an epoch changed in a relation."""
+        return self._table(facts)
+
+    def _all(self, name: str) -> ArrowFacts:
+        """Return all facts of a relation, in the driver."""
+        assert self._session is not None
+        return self._table(self._session[name])
 
     def _table(self, facts: FactSet) -> ArrowFacts:
         columns = published_columns(self._bound.relation(facts.name), self._bound.program)
@@ -229,6 +230,16 @@ class SessionDeriver:
         if not facts.columns:
             return ArrowFacts(pa.table([pa.array([True] * len(facts), pa.bool_())], schema=schema))
         return ArrowFacts(facts.to_arrow().cast(schema))
+
+
+def stratum_work(reports: Iterable[StratumReport]) -> tuple[StratumWork, ...]:
+    """Return what an epoch did to strata, for the report."""
+    return tuple(
+        StratumWork(
+            each.relations, each.action.value, each.strategy.value, each.reason, each.work, each.seconds
+        )
+        for each in reports
+    )
 
 
 def _is_empty(facts: "Facts") -> bool:

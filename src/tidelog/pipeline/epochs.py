@@ -46,6 +46,7 @@ from tidelog.pipeline.folder import JobFolder, JobManifest, SourceState
 from tidelog.pipeline.job import BadRows, JobSource
 from tidelog.pipeline.order_files import OrderFiles
 from tidelog.pipeline.orders import LastOrders, last_orders
+from tidelog.pipeline.past import PastFiles
 from tidelog.pipeline.publish import Publisher
 from tidelog.pipeline.report import EpochRow, RelationRows, Report, SourceRows
 from tidelog.pipeline.sources import read_batch
@@ -120,9 +121,7 @@ class JobEpochs:
         if pending is not None and pending.epoch == reached == committed + 1:
             current = self._begin(pending.epoch, "recovered")
             with current.stage("derive"):
-                derived = self._deriver.difference(
-                    self._outputs, lambda name: self._writer.before(name, self._last)
-                )
+                derived = self._deriver.difference(self._outputs, self._before)
             self._finish(current, pending, derived)
         elif reached != committed:
             raise TidelogError([_apart(self._folder, committed, reached)])
@@ -243,7 +242,7 @@ class JobEpochs:
         )
         self._folder.begin(pending)
         with current.stage("derive"):
-            derived = self._deriver.apply(changes, self._outputs)
+            derived = self._deriver.apply(changes, self._outputs, self._before)
         assert derived.epoch == current.epoch, "an engine that counts epochs otherwise"
         self._finish(current, pending, derived)
 
@@ -283,6 +282,10 @@ class JobEpochs:
         return _EpochInProgress(
             epoch, cause, batch, describe=partial(described, self._spark, self._bound.job.name)
         )
+
+    def _before(self, relation: str) -> PastFiles:
+        """Return where the facts of an output at the last committed epoch are."""
+        return self._writer.before(relation, self._last)
 
     @property
     def _outputs(self) -> tuple[str, ...]:

@@ -15,6 +15,18 @@ from tidelog.program.suggest import did_you_mean
 
 
 @dataclass(frozen=True, slots=True)
+class PastFiles:
+    """Where an output at an epoch is: files that hold all facts of some epoch, and feeds to apply to these.
+
+    Each feed is the folder of an epoch and its number of changes, with 1 to apply it and -1 to take it back.
+    """
+
+    columns: tuple[tuple[str, str], ...]
+    files: tuple[Path, ...] = ()
+    feeds: tuple[tuple[Path, int, int], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Past:
     """An output at an epoch: files that hold all facts of some epoch, and what to add and take away.
 
@@ -36,8 +48,8 @@ class Past:
         return kept
 
 
-def output_at(folder: JobFolder, relation: str, epoch: int | None = None) -> Past:
-    """Return an output at a committed epoch, the last one by default.
+def files_at(folder: JobFolder, relation: str, epoch: int | None = None) -> PastFiles:
+    """Return where an output at a committed epoch is, the last one by default; no fact is read.
 
     The epoch's facts are those of the nearest epoch whose facts were all written, with the feed
     between the two applied forward or taken back.
@@ -51,17 +63,37 @@ def output_at(folder: JobFolder, relation: str, epoch: int | None = None) -> Pas
         # Older files are dropped when newer ones are there: the epoch is reached by going back.
         base = find_output(folder, last, relation).base
     low, high, sign = (base, epoch, 1) if base <= epoch else (epoch, base, -1)
-    parts = [(arrow_schema(columns).empty_table(), 1)]
-    for number in range(low + 1, high + 1):
-        for op, table in read_feed(folder, relation, number, columns).items():
+    feeds = tuple(
+        (folder.feed(relation, number), count, sign)
+        for number in range(low + 1, high + 1)
+        if (count := _change_count(folder, relation, number))
+    )
+    return PastFiles(columns, tuple(parquet_files(folder.base(relation, base))), feeds)
+
+
+def output_at(folder: JobFolder, relation: str, epoch: int | None = None) -> Past:
+    """Return an output at a committed epoch, the last one by default, with what its files do not have."""
+    return read_feeds(files_at(folder, relation, epoch))
+
+
+def read_feeds(past: PastFiles) -> Past:
+    """Return an output with what its files do not have."""
+    parts = [(arrow_schema(past.columns).empty_table(), 1)]
+    for feed, count, sign in past.feeds:
+        for op, table in _sides(_rows_of(feed, count, past.columns), past.columns).items():
             parts.append((table, sign if op == "+" else -sign))
     add, drop = add_up(parts)
-    return Past(columns, tuple(parquet_files(folder.base(relation, base))), add, drop)
+    return Past(past.columns, past.files, add, drop)
 
 
 def read_output(folder: JobFolder, relation: str, epoch: int | None = None) -> pa.Table:
     """Return all facts of an output at a committed epoch."""
-    past = output_at(folder, relation, epoch)
+    return read_all(files_at(folder, relation, epoch))
+
+
+def read_all(files: PastFiles) -> pa.Table:
+    """Return all facts of an output."""
+    past = read_feeds(files)
     return pa.concat_tables([*(past.read_file(file) for file in past.files), past.add])
 
 
@@ -69,10 +101,7 @@ def read_feed(
     folder: JobFolder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]
 ) -> dict[str, pa.Table]:
     """Return the facts that an epoch inserted, under `+`, and deleted, under `-`."""
-    op, _ = feed_names(columns)
-    rows = feed_rows(folder, relation, epoch, columns)
-    names = [name for name, _ in columns]
-    return {sign: rows.filter(pc.equal(rows[op], sign)).select(names) for sign in ("-", "+") if rows.num_rows}
+    return _sides(feed_rows(folder, relation, epoch, columns), columns)
 
 
 def feed_rows(folder: JobFolder, relation: str, epoch: int, columns: Sequence[tuple[str, str]]) -> pa.Table:
@@ -80,12 +109,26 @@ def feed_rows(folder: JobFolder, relation: str, epoch: int, columns: Sequence[tu
 
     Raises `TidelogError` if there are not as many as the manifest says.
     """
-    op, _ = feed_names(columns)
-    rows = read_facts(folder.feed(relation, epoch), [(op, "symbol"), *columns])
+    return _rows_of(folder.feed(relation, epoch), _change_count(folder, relation, epoch), columns)
+
+
+def _change_count(folder: JobFolder, relation: str, epoch: int) -> int:
     state = folder.read(epoch).outputs.get(relation)
-    if rows.num_rows != (0 if state is None else state.inserted + state.deleted):
-        raise TidelogError([_lost_changes(folder, relation, epoch)])
+    return 0 if state is None else state.inserted + state.deleted
+
+
+def _rows_of(feed: Path, count: int, columns: Sequence[tuple[str, str]]) -> pa.Table:
+    op, _ = feed_names(columns)
+    rows = read_facts(feed, [(op, "symbol"), *columns])
+    if rows.num_rows != count:
+        raise TidelogError([lost_changes(feed)])
     return rows
+
+
+def _sides(rows: pa.Table, columns: Sequence[tuple[str, str]]) -> dict[str, pa.Table]:
+    op, _ = feed_names(columns)
+    names = [name for name, _ in columns]
+    return {sign: rows.filter(pc.equal(rows[op], sign)).select(names) for sign in ("-", "+") if rows.num_rows}
 
 
 def last_manifest(folder: JobFolder) -> JobManifest:
@@ -112,10 +155,11 @@ def find_output(folder: JobFolder, manifest: JobManifest, relation: str) -> Outp
     return manifest.outputs[relation]
 
 
-def _lost_changes(folder: JobFolder, relation: str, epoch: int) -> Diagnostic:
+def lost_changes(feed: Path) -> Diagnostic:
+    """Return the diagnostic for a feed that has not all changes of its epoch, or others."""
     return Diagnostic(
         code="damaged-pipeline",
-        message=f"{folder.feed(relation, epoch)} does not have the changes that were written there",
+        message=f"{feed} does not have the changes that were written there",
         hint="restore the folder",
     )
 

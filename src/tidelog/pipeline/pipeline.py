@@ -199,7 +199,11 @@ class Pipeline:
             deriver.close()
 
     def _deriver(self, spark: "SparkSession") -> "JobEngine":
-        from tidelog.pipeline.derive import SessionDeriver  # noqa: PLC0415 - it brings the engine
+        if self.job.engine == "spark":
+            from tidelog.pipeline.derive_on_workers import WorkerDeriver  # noqa: PLC0415 - it brings the engine
+
+            return WorkerDeriver(self._bound, self._folder.engine, spark)
+        from tidelog.pipeline.derive import SessionDeriver  # noqa: PLC0415 - as above
 
         return SessionDeriver(self._bound, self._folder.engine, spark)
 

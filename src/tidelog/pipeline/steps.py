@@ -7,6 +7,7 @@ from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.job import Changes, JobSource, Output, SourceFormat
 from tidelog.pipeline.merging import MERGED
 from tidelog.program.nodes import Atom, Stratum
+from tidelog.program.suggest import counted
 from tidelog.program.walk_nodes import walk
 
 
@@ -88,14 +89,30 @@ def _place(bound: CheckedJob, stratum: Stratum) -> str:
 
 
 def _of_output(bound: CheckedJob, output: Output) -> Iterator[JobStep]:
-    by = {"parquet": "the driver", **dict.fromkeys(MERGED, "Spark, by MERGE")}.get(output.format, "Spark")
+    writer = _writer(bound, output)
+    by = {"parquet": writer, **dict.fromkeys(MERGED, "Spark, by MERGE")}.get(output.format, "Spark")
     names = {"path": "all facts", "table": "all facts", "feed": "its changes", "feed_table": "its changes"}
     for key, what in names.items():
         place = getattr(output, key)
         if place is not None:
-            runs = "the driver" if key in ("path", "feed") else ("Spark" if key == "feed_table" else by)
+            runs = writer if key in ("path", "feed") else ("Spark" if key == "feed_table" else by)
             yield JobStep("publish", place, f"{output.relation}: {what}", runs)
     if not any(getattr(output, key) for key in names):
-        yield JobStep(
-            "publish", f"{bound.job.state}/relations", f"{output.relation}: all facts", "the driver"
-        )
+        yield JobStep("publish", f"{bound.job.state}/relations", f"{output.relation}: all facts", writer)
+
+
+def _writer(bound: CheckedJob, output: Output) -> str:
+    """Return who writes the facts of an output."""
+    if bound.job.engine != "spark":
+        return "the driver"
+    from tidelog.engine.spark.ingest import DIVISIBLE  # noqa: PLC0415 - only for that engine
+    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
+
+    kinds = set(bound.kinds(output.relation))
+    home = next(each for each in bound.program.strata if output.relation in each.relations)
+    if not kinds <= DIVISIBLE:
+        return "the driver: it has records"
+    if home.rules and (place := _place(bound, home)).startswith("the driver"):
+        return place
+    most = int(str(bound.job.spark_options.get("driver_facts", SparkOptions.driver_facts)))
+    return f"Spark's workers; the driver if there are at most {counted(max(0, most), 'fact')}"

@@ -3,14 +3,12 @@
 import shutil
 from pathlib import Path
 
-import pyarrow as pa
-
 from tidelog.pipeline.bind import CheckedJob
 from tidelog.pipeline.derive import Derived, JobEngine
-from tidelog.pipeline.facts import arrow_schema, feed_names, published_columns, sync_files
+from tidelog.pipeline.facts import feed_names, published_columns, sync_files
 from tidelog.pipeline.folder import JobFolder, JobManifest, OutputState
 from tidelog.pipeline.job import Output
-from tidelog.pipeline.past import read_output
+from tidelog.pipeline.past import PastFiles, files_at
 
 
 class Writer:
@@ -46,12 +44,11 @@ class Writer:
         rows = (0 if before is None else before.rows) + inserted_count - deleted_count
         return OutputState(columns, base, rows, inserted_count, deleted_count)
 
-    def before(self, relation: str, last: JobManifest | None) -> pa.Table:
-        """Return the facts of an output at the last committed epoch."""
+    def before(self, relation: str, last: JobManifest | None) -> PastFiles:
+        """Return where the facts of an output at the last committed epoch are."""
         if last is None or relation not in last.outputs:
-            columns = published_columns(self._bound.relation(relation), self._bound.program)
-            return arrow_schema(columns).empty_table()
-        return read_output(self._folder, relation, last.epoch)
+            return PastFiles(published_columns(self._bound.relation(relation), self._bound.program))
+        return files_at(self._folder, relation, last.epoch)
 
     def drop_old(self, manifest: JobManifest) -> None:
         """Delete files of older epochs; those of the one before stay for readers that are at them."""

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Final
+from typing import Final, TypeVar
 
 from tidelog.engine.epoch import EpochResult, MaintenanceSettings, RelationChange, reverse
 from tidelog.engine.patterns import run_warnings
@@ -33,6 +33,7 @@ from tidelog.views.delta import NO_RULES, RuleDelta
 from tidelog.views.history import History
 
 _LOGGER: Final = logging.getLogger("tidelog")
+_Result = TypeVar("_Result")
 
 
 class Epochs:
@@ -158,6 +159,22 @@ class Epochs:
             inputs = dict.fromkeys([*self._prepared.inputs, *net.changes])
             self._prepared = replace(self._prepared, inputs=tuple(inputs))
         return self._advance(result, seconds, net)
+
+    def step_apart(self, work: Callable[[], _Result]) -> _Result:
+        """Return what an epoch gives whose changes only the engine sees.
+
+        There is no delta, so the history begins anew, and whoever follows deltas is told nothing. Requires a
+        session without a store.
+        """
+        assert self._store is None, "a store keeps the changes of its epochs"
+        if self._is_apart:
+            raise TidelogError([APART])
+        result = work()
+        self._epoch += 1
+        self.history = History(self._prepared.request.options.keep_epochs)
+        self.history.note_text(self._epoch, self._prepared.text)
+        self._settle()
+        return result
 
     def preview(self, pending: PendingEpoch) -> Delta:
         """Return what the changes would do; afterwards everything is as it was. It takes the lock itself."""

@@ -9,9 +9,10 @@ from tidelog.dataclass import dataclass
 from tidelog.engine.protocol import Codes
 from tidelog.io.column_names import match_columns
 from tidelog.program.nodes import Relation
-from tidelog.values import Codec
+from tidelog.values import Codec, Kind
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
 
 
@@ -93,8 +94,8 @@ def read_frame(
     from tidelog.engine.spark.ingest import is_divisible  # noqa: PLC0415 - as above
 
     if not is_divisible(relation, codec):
-        return io.columns_from(gather(frame), relation, codec)
-    first = gather(frame.limit(engine.most_driver_facts + 1))
+        return io.columns_from(_with_unsigned(gather(frame), relation, codec), relation, codec)
+    first = _with_unsigned(gather(frame.limit(engine.most_driver_facts + 1)), relation, codec)
     if first.num_rows <= engine.most_driver_facts:
         return io.columns_from(first, relation, codec)
     # The names and types of the columns are checked as those of a small frame.
@@ -103,3 +104,21 @@ def read_frame(
     names = [f"c{place}" for place in range(relation.arity)]
     renamed = frame.toDF(*(f"given{place}" for place in range(relation.arity)))
     return WorkerFacts(engine, renamed.select(*(f"given{place}" for place in positions)).toDF(*names))
+
+
+def _with_unsigned(table: "pa.Table", relation: Relation, codec: Codec) -> "pa.Table":
+    """Return the table with unsigned numbers as such: Spark has them as decimals, as `to_spark` returns them.
+
+    Other decimals stay, for a diagnostic.
+    """
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+    unsigned = {each.name for each in relation.columns if codec.resolve(each.type).kind is Kind.UNSIGNED}
+    for place, field in enumerate(table.schema):
+        if field.name in unsigned and pa.types.is_decimal(field.type) and field.type.scale == 0:
+            try:
+                column = table.column(place).cast(pa.uint64())
+            except pa.ArrowInvalid:
+                continue
+            table = table.set_column(place, field.name, column)
+    return table

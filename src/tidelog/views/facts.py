@@ -96,6 +96,10 @@ class FactSet(AbstractSet[Fact]):
             self._sorted = columns
         return self._sorted
 
+    def unordered_codes(self) -> list[Codes]:
+        """Return one array of codes per column, facts in any order: no text is looked at."""
+        return self._codes()
+
     def __iter__(self) -> Iterator[Fact]:
         return self._decode(0, len(self))
 

@@ -3,6 +3,7 @@
 import math
 import tempfile
 import uuid
+from decimal import Decimal
 
 import numpy as np
 import pyarrow as pa
@@ -70,6 +71,22 @@ def test_workers_read_what_the_driver_would_read(spark, sales, follows):
     with tidelog.open(LANGUAGE, facts={"sale": sales, "follows": [(x, y) for y, x in follows]}) as db:
         for name, frame in found.items():
             assert rows(frame) == sorted(db[name]), name
+
+
+def test_unsigned_numbers_come_back_as_decimals(spark):
+    """Spark has no unsigned numbers: what `evaluate` returns, decimals, it takes again, with all 64 bits."""
+    text = ".decl a(n: unsigned)\n.decl b(n: unsigned)\n.output b\nb(n) :- a(n).\n"
+    numbers = [(Decimal(n),) for n in (0, 2**63 - 1, 2**63, 2**64 - 1)]
+    given = spark.createDataFrame(numbers, "n decimal(20,0)")
+
+    for options in (EVERYWHERE, {}):
+        once = evaluate(text, {"a": given}, spark_options=options)["b"]
+        assert rows(evaluate(text, {"a": once}, spark_options=options)["b"]) == numbers
+
+    too_many = spark.createDataFrame([(Decimal(2**64),)], "n decimal(38,0)")
+    for options in (EVERYWHERE, {}):
+        with pytest.raises(TidelogError, match=r"64 bits|decimal"):
+            evaluate(text, {"a": too_many}, spark_options=options)["b"].collect()
 
 
 @pytest.fixture

@@ -9,6 +9,7 @@ from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.ingest import DIVISIBLE
 from tidelog.engine.spark.shared_frames import read_files
 from tidelog.engine.spark.texts import FiledDictionary
+from tidelog.engine.spark.value_files import has_unread_values
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Kind
@@ -17,6 +18,8 @@ from tidelog.values.codes import codes_to_floats
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
+
+    from tidelog.values.codes import Codes
 
 
 def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
@@ -39,6 +42,17 @@ def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFra
     return _with_numbers(frame, kinds).toDF(*(column.name for column in relation.columns))
 
 
+def belongs_to_workers(engine: object, relation: Relation, codec: Codec) -> bool:
+    """Say whether workers should read a relation, not the driver: it is large, or they have its texts."""
+    most = getattr(engine, "most_driver_facts", None)
+    if most is None:
+        return False
+    has_texts = any(codec.is_symbol(column.type) for column in relation.columns)
+    # Decoding more than a few texts in the driver would bring all of them there.
+    is_large: bool = engine.size(relation.name) > most  # type: ignore[attr-defined]
+    return is_large or (has_texts and has_unread_values(codec))
+
+
 def frame_with_texts(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
     """Return the columns c0, c1, ... of a relation, as `frame_of_codes`: codes of numbers, and texts."""
     code_frame = getattr(engine, "code_frame", None)
@@ -48,6 +62,24 @@ def frame_with_texts(engine: object, relation: Relation, codec: Codec) -> "DataF
     frame: DataFrame | None = code_frame(relation.name)
     if frame is None:
         return None
+    return _with_texts(frame, kinds, codec)
+
+
+def frame_of_columns(
+    columns: "Sequence[Codes]", relation: Relation, codec: Codec, spark: "SparkSession"
+) -> "DataFrame":
+    """Return facts that the driver has as codes; workers put texts in their place, and numbers."""
+    import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
+
+    kinds = [codec.resolve(column.type).kind for column in relation.columns]
+    names = [f"c{place}" for place in range(relation.arity)]
+    frame = spark.createDataFrame(pa.table(list(map(pa.array, columns)), names=names))
+    found = _with_numbers(_with_texts(frame, kinds, codec), kinds)
+    return found.toDF(*(column.name for column in relation.columns))
+
+
+def _with_texts(frame: "DataFrame", kinds: Sequence[Kind], codec: Codec) -> "DataFrame":
+    """Return the columns c0, c1, ... of a frame with texts in place of their codes."""
     if Kind.SYMBOL in kinds:
         texts = _dictionary_frame(frame.sparkSession, codec)
         for place, kind in enumerate(kinds):
@@ -55,7 +87,7 @@ def frame_with_texts(engine: object, relation: Relation, codec: Codec) -> "DataF
                 column = texts.toDF(f"text{place}", f"c{place}")
                 frame = frame.join(column, f"c{place}").drop(f"c{place}")
                 frame = frame.withColumnRenamed(f"text{place}", f"c{place}")
-    return frame.select(*(f"c{place}" for place in range(relation.arity)))
+    return frame.select(*(f"c{place}" for place in range(len(kinds))))
 
 
 def _with_numbers(frame: "DataFrame", kinds: Sequence[Kind]) -> "DataFrame":

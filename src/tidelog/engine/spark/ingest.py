@@ -11,6 +11,7 @@ meanwhile, and a text that the dictionary does not have ends the evaluation with
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from functools import reduce
 from typing import TYPE_CHECKING, Any
 
@@ -89,7 +90,7 @@ def write_frames(
             with_texts = {name: frame for name, frame in frames.items() if texts[name]}
             _file_texts(with_texts, texts, codec, folder)
         return {
-            name: _write_codes(_with_codes(frame, texts[name], codec), relations[name], folder)
+            name: write_code_files(_with_codes(frame, texts[name], codec), relations[name], folder)
             for name, frame in frames.items()
         }
     finally:
@@ -131,17 +132,32 @@ def _checked(frame: "DataFrame", relation: Relation, codec: Codec) -> "DataFrame
     """Return a frame with columns of the types that codes are made from; workers raise at a bad value."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
-    types = {Kind.SYMBOL: "string", Kind.FLOAT: "double"}
+    types = {Kind.SYMBOL: "string", Kind.FLOAT: "double", Kind.UNSIGNED: "decimal(21,0)"}
 
     def column(place: int, each: Column) -> "SparkColumn":
         kind = codec.resolve(each.type).kind
         value = f.col(f"c{place}").cast(types.get(kind, "long"))
-        if kind is Kind.UNSIGNED:
-            value = f.when(value < 0, _refused(relation, each, "a negative number")).otherwise(value)
         null = _refused(relation, each, "a null")
-        return f.coalesce(value, null.cast(types.get(kind, "long"))).alias(f"c{place}")
+        value = f.coalesce(value, null.cast(types.get(kind, "long")))
+        if kind is Kind.UNSIGNED:
+            value = _unsigned_code(value, relation, each)
+        return value.alias(f"c{place}")
 
     return frame.select(*(column(place, each) for place, each in enumerate(relation.columns)))
+
+
+def _unsigned_code(value: "SparkColumn", relation: Relation, column: Column) -> "SparkColumn":
+    """Return the code of an unsigned number, which Spark has as a decimal if it needs 64 bits."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    above = f.lit(Decimal(2**64)).cast("decimal(21,0)")
+    code = (
+        f.when(value < 0, _refused(relation, column, "a negative number"))
+        .when(value >= above, _refused(relation, column, "a number of more than 64 bits"))
+        .when(value >= f.lit(Decimal(2**63)), value - above)
+        .otherwise(value)
+    )
+    return code.cast("long")
 
 
 def _refused(relation: Relation, column: Column, what: str) -> "SparkColumn":
@@ -248,7 +264,8 @@ def _with_float_codes(frame: "DataFrame", places: Sequence[int]) -> "DataFrame":
     return frame.mapInArrow(encode, schema)
 
 
-def _write_codes(frame: "DataFrame", relation: Relation, folder: Folder) -> CodeFiles:
+def write_code_files(frame: "DataFrame", relation: Relation, folder: Folder) -> CodeFiles:
+    """Let workers write the rows of a frame of codes to files, each row once."""
     name = f"in-{uuid.uuid4().hex[:12]}"
     uri, relation_name, arity = folder.uri, relation.name, relation.arity
 

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from tidelog.engine.spark.files import Folder
-from tidelog.engine.spark.frames import frame_with_texts
+from tidelog.engine.spark.frames import belongs_to_workers, frame_with_texts
 from tidelog.engine.spark.shared_frames import write_files
-from tidelog.engine.spark.value_files import has_unread_values
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Codes, Kind
 from tidelog.values.dictionary import Dictionary
@@ -33,12 +32,7 @@ def sorted_frame(engine: object, relation: Relation, codec: Codec) -> "DataFrame
 
     Columns are c0, c1, ...: codes of numbers, and texts.
     """
-    most = getattr(engine, "most_driver_facts", None)
-    if most is None:
-        return None
-    has_texts = any(codec.is_symbol(column.type) for column in relation.columns)
-    # Decoding more than a few texts here would bring all of them to the driver.
-    if engine.size(relation.name) <= most and not (has_texts and has_unread_values(codec)):  # type: ignore[attr-defined]
+    if not belongs_to_workers(engine, relation, codec):
         return None
     frame = frame_with_texts(engine, relation, codec)
     if frame is None:

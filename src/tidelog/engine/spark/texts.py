@@ -25,7 +25,7 @@ TEXT, PLACE, PART = "text", "place", "part"
 # A folder for texts that no relation's name can be, once it is quoted.
 TEXTS = "%texts"
 # Up to so many texts or codes are looked up in files, which takes as long as reading them but no memory.
-_FEW = 4096
+FEW_TEXTS = 4096
 # Texts in one group of rows: what is read for one text.
 _GROUP_ROWS = 1 << 16
 
@@ -165,7 +165,7 @@ class FiledDictionary(Dictionary):
         missing = [text for text in dict.fromkeys(texts) if text not in found]
         if missing and not self.is_read:
             looked_up = self._look_up(missing)
-            if len(self._found) + len(looked_up) > _FEW:
+            if len(self._found) + len(looked_up) > FEW_TEXTS:
                 self._found.clear()
             self._found.update(looked_up)
             found.update(looked_up)
@@ -236,7 +236,7 @@ class FiledDictionary(Dictionary):
 
     def _is_read_for(self, count: int) -> bool:
         """Say whether all texts are in memory, where they come if more than a few are wanted."""
-        if count > _FEW and not self.is_read:
+        if count > FEW_TEXTS and not self.is_read:
             self._read()
         return self.is_read
 

@@ -192,7 +192,8 @@ class Manifests:
         for first, last, file in _new_texts(codec, self._symbols_known):
             name = f"symbols/{_new_name(first, epoch)}.json" if file is None else file
             if file is None:
-                texts = codec.symbols.decode(np.arange(first, last))
+                # As Arrow: these are in memory, and decoding many would read those in files as well.
+                texts = codec.symbols.to_arrow(np.arange(first, last)).to_pylist()
                 self.folder.write_bytes(name, json.dumps(texts).encode())
             self._symbols.append(name)
         if records > self._records_known:

@@ -30,7 +30,7 @@ from tidelog.maintain.rule_change import stratum_content
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage.kernel import CodeArray
 
-_RULES_HERE: Final = "rules of the strata that are kept together here changed"
+RULES_HERE: Final = "rules of the strata that are kept together here changed"
 
 
 @dataclass(frozen=True)
@@ -274,11 +274,11 @@ def compared(
     return EpochResult(inserted, deleted, ())
 
 
-def evaluated_again(statistics: Sequence[StratumStatistics]) -> tuple[StratumReport, ...]:
-    """Return what was done to strata that the driver, or one worker, evaluated."""
+def evaluated_again(statistics: Sequence[StratumStatistics], reason: str) -> tuple[StratumReport, ...]:
+    """Return what was done to strata that were evaluated, and why."""
     return tuple(
         StratumReport(
-            each.relations, Action.RECOMPUTED, Strategy.RECOMPUTE, _RULES_HERE,
+            each.relations, Action.RECOMPUTED, Strategy.RECOMPUTE, reason,
             each.derivations, each.derivations, each.seconds,
         )
         for each in statistics
