@@ -9,6 +9,7 @@ manifest that names the files of every group: the consistent cut that a restart 
 import hashlib
 import time
 import uuid
+import weakref
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -53,6 +54,7 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import has_unread_values, read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.differences import RelationDifference, difference_of
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
@@ -99,7 +101,7 @@ class SparkMaintainedEngine(IncomingFacts):
     ) -> None:
         self._settings = settings
         self._functions = functions
-        folder = open_storage(options, self)
+        folder = open_storage(options)
         self._pool = PartnerPool(options, replace(settings, jobs=1), folder.uri, codec)
         super().__init__(codec, options, folder, self._pool.partners)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
@@ -107,6 +109,8 @@ class SparkMaintainedEngine(IncomingFacts):
         self._epoch = 0
         self._applied: list[str] = []
         self._batch: str | None = None
+        # Those whose files somebody may still read.
+        self._live_differences: weakref.WeakSet[RelationDifference] = weakref.WeakSet()
         self._adopt(program)
 
     def _adopt(self, program: Program) -> None:
@@ -192,7 +196,7 @@ class SparkMaintainedEngine(IncomingFacts):
                 engine = LocalMaintainedEngine(
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
-                groups.append(DriverGroup(own, reads, part, engine))
+                groups.append(DriverGroup(own, reads, part, engine, self._folder))
         self._pool.with_groups(specs)
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
@@ -302,27 +306,26 @@ class SparkMaintainedEngine(IncomingFacts):
     ) -> EpochResult:
         """Advance all groups to the next epoch, or none."""
         del observer  # an epoch reports in its result
-        inserted: dict[str, Sequence[Codes]] = {}
-        deleted: dict[str, Sequence[Codes]] = {}
-        for name, change in changes.items():
-            if name not in self._home:
-                inserted.update({name: change.inserted} if len(change.inserted[0]) else {})
-                deleted.update({name: change.deleted} if len(change.deleted[0]) else {})
+        inputs = {
+            name: difference_of(change, self._arity(name), self._folder) for name, change in changes.items()
+        }
+        found = {name: each for name, each in inputs.items() if name not in self._home and any(each.sizes)}
         reports: list[StratumReport] = []
-        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]] = []
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationDifference]]] = []
         files = {name: list(names) for name, names in self._input_files.items()}
         mark = self.numbering.mark()
         try:
             for group in self._groups:
-                due = self._changes_for(group, changes, inserted, deleted)
+                due = {name: each for name, each in inputs.items() if name in group.own}
+                due |= {name: found[name] for name in group.reads if name in found}
                 if not due:
                     continue
                 before = group.describe()
                 result = group.apply(due, settings)
                 done.append((group, before, due))
-                inserted.update(result.inserted)
-                deleted.update(result.deleted)
+                found.update(result.differences)
                 reports += result.strata
+            self._live_differences.update(each for each in found.values() if each.files)
             self._commit(changes, self._epoch + 1)
         except BaseException:
             self._input_files = files
@@ -331,22 +334,15 @@ class SparkMaintainedEngine(IncomingFacts):
             self.numbering.rewind(mark)
             raise
         self._follow_inputs(changes)
+        inserted, deleted = (
+            {
+                name: each.columns(side, self._options.spark)
+                for name, each in found.items()
+                if each.sizes[side]
+            }
+            for side in (0, 1)
+        )
         return EpochResult(inserted, deleted, tuple(reports))
-
-    def _changes_for(
-        self,
-        group: StratumGroup,
-        changes: Mapping[str, RelationChange],
-        inserted: Mapping[str, Sequence[Codes]],
-        deleted: Mapping[str, Sequence[Codes]],
-    ) -> dict[str, RelationChange]:
-        """Return the changes that a group is to follow."""
-        due = {name: change for name, change in changes.items() if name in group.own}
-        for name in group.reads:
-            if name in inserted or name in deleted:
-                nothing: Sequence[Codes] = [np.empty(0, np.int64)] * max(1, self._arity(name))
-                due[name] = RelationChange(inserted.get(name, nothing), deleted.get(name, nothing))
-        return due
 
     def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
@@ -481,7 +477,8 @@ class SparkMaintainedEngine(IncomingFacts):
                 groups,
                 tuple(each.relation for each in self._program.directives if each.kind == "input"),
             )
-            self._manifests.commit(manifest, self._codec, self.numbering)
+            held = {file for each in self._live_differences for file in each.files}
+            self._manifests.commit(manifest, self._codec, self.numbering, held)
         self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
 
     def _rows_of(self, name: str, change: RelationChange) -> tuple[CodeArray, CodeArray]:

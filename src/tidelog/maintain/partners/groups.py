@@ -11,20 +11,21 @@ from typing import Any, Protocol
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows
+from tidelog.engine.code_rows import as_columns, fact_columns
 from tidelog.engine.epoch import (
     Action,
-    EpochResult,
     MaintenanceSettings,
     RelationChange,
     Strategy,
     StratumReport,
+    reverse,
 )
 from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.differences import RelationDifference, collect_differences, difference_of
 from tidelog.maintain.partners.inputs_apart import relations_below
 from tidelog.maintain.partners.keys import raise_repeated
 from tidelog.maintain.partners.pool import PartnerPool
@@ -48,6 +49,17 @@ from tidelog.storage.kernel import CodeArray
 GroupFacts = CodeArray | SessionInput
 
 
+Differences = Mapping[str, RelationDifference]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupResult:
+    """What an epoch changed in a group, and what was done to its strata."""
+
+    differences: Differences
+    strata: tuple[StratumReport, ...]
+
+
 class StratumGroup(Protocol):
     """Strata with a state of their own."""
 
@@ -62,13 +74,13 @@ class StratumGroup(Protocol):
         A group of partners has the facts that other partners keep from their files.
         """
 
-    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
+    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
         """Advance the group to the next epoch and return the differences of its own relations."""
 
     def describe(self) -> dict[str, object]:
         """Return the description of the group for a manifest."""
 
-    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
         """Undo the last epoch, which had these changes; `before` is how the group described itself then."""
 
     def size(self, name: str) -> int:
@@ -95,8 +107,10 @@ class DriverGroup:
     """Strata kept in the driver, by the local engine."""
 
     def __init__(
-        self, own: tuple[str, ...], reads: tuple[str, ...], program: Program, engine: LocalMaintainedEngine
-    ) -> None:
+        self, own: tuple[str, ...], reads: tuple[str, ...], program: Program, engine: LocalMaintainedEngine,
+        folder: Folder,
+    ) -> None:  # fmt: skip
+        self._folder = folder
         self.own = own
         self.program = program
         self.reads = reads
@@ -112,23 +126,27 @@ class DriverGroup:
         finished = self._engine.evaluate(observer).strata
         return [each for each in finished if set(each.relations) & set(self.own)]
 
-    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Advance the group to the next epoch."""
-        result = self._engine.apply(changes, settings, SilentObserver())
-        return EpochResult(
-            {name: columns for name, columns in result.inserted.items() if name in self.own},
-            {name: columns for name, columns in result.deleted.items() if name in self.own},
-            tuple(report for report in result.strata if set(report.relations) & set(self.own)),
-        )
+    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
+        """Advance the group to the next epoch; what partners have in files is read here."""
+        due = {name: change.as_change() for name, change in changes.items()}
+        result = self._engine.apply(due, settings, SilentObserver())
+        found: dict[str, RelationDifference] = {}
+        for name in dict.fromkeys([*result.inserted, *result.deleted]):
+            if name in self.own:
+                nothing = fact_columns(np.empty((0, self.program.relations[name].arity), np.int64))
+                sides = (side.get(name, nothing) for side in (result.inserted, result.deleted))
+                change = RelationChange(*sides)
+                found[name] = difference_of(change, self.program.relations[name].arity, self._folder)
+        return GroupResult(found, tuple(r for r in result.strata if set(r.relations) & set(self.own)))
 
     def describe(self) -> dict[str, object]:
         """Return nothing: after a restart the driver evaluates its groups again."""
         return {}
 
-    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
         """Undo the last epoch by applying the opposite changes."""
         del before
-        turned = {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+        turned = reverse({name: change.as_change() for name, change in changes.items()})
         self._engine.apply(turned, MaintenanceSettings(), SilentObserver())
 
     def size(self, name: str) -> int:
@@ -249,22 +267,21 @@ class PartnerGroup:
         ]
         self._seen = {}
 
-    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Advance the group to the next epoch."""
+    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
+        """Advance the group to the next epoch; partners read from files what the driver does not have."""
         name = _new_name("e")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         tables = []
         for relation, change in changes.items():
-            arity = self.program.relations[relation].arity
-            tables.append(Rows(f"+{relation}", fact_rows(change.inserted, arity)))
-            tables.append(Rows(f"-{relation}", fact_rows(change.deleted, arity)))
-        is_wide = not all(fits_narrow(table.rows) for table in tables)
-        if is_wide and not self.is_wide:
+            tables += [Rows(f"+{relation}", change.inserted), Rows(f"-{relation}", change.deleted)]
+        if not self.is_wide and any(change.is_wide for change in changes.values()):
             self._widen()
         compacted = [r for r, files in self.files.items() if len(files) > MOST_FILES * self._pool.partners]
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
+            "filed": {n: [change.files, *change.filed] for n, change in changes.items() if change.files},
+            "most_rows": max(0, self._pool.options.delta_facts) // self._pool.partners,
         }  # fmt: skip
 
         def make() -> Message:
@@ -279,45 +296,46 @@ class PartnerGroup:
         replies = [json.loads(message.text) for message in messages]
         raise_repeated(replies, self.program, self._pool.codec)
         self._pool.take_values(self.number, replies)
-        inserted = self._collect(messages, "+")
-        deleted = self._collect(messages, "-")
-        self._follow(changes, inserted, deleted, replies, set(compacted), name)
-        return EpochResult(
-            {n: fact_columns(rows) for n, rows in inserted.items() if n in self.own},
-            {n: fact_columns(rows) for n, rows in deleted.items() if n in self.own},
+        arities = {relation: each.arity for relation, each in self.program.relations.items()}
+        found = collect_differences(messages, replies, self._folder, arities)
+        self._follow(changes, found, replies, set(compacted), name)
+        return GroupResult(
+            {n: difference for n, difference in found.items() if n in self.own and any(difference.sizes)},
             tuple(
                 _report(report, self.own) for report in replies[0]["reports"] if _written(report[0], self.own)
             ),
         )
 
-    def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files have it
-        self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
-        deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
-        name: str,
+    def _follow(
+        self, changes: Differences, found: Differences, replies: Sequence[Mapping[str, Any]],
+        compacted: set[str], name: str,
     ) -> None:  # fmt: skip
         """Note what partners wrote, and update what was read here."""
         for relation, files in self.files.items():
             new = [reply["files"][relation] for reply in replies if relation in reply["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
-            nothing = np.empty((0, self.program.relations[relation].arity), np.int64)
-            new_rows, old_rows = inserted.get(relation, nothing), deleted.get(relation, nothing)
-            self._sizes[relation] += len(new_rows) - len(old_rows)
-            if relation in self._seen:
-                change_facts(self._seen[relation], new_rows, old_rows)
+            if relation not in found:
+                continue
+            inserted, deleted = found[relation].sizes
+            self._sizes[relation] += inserted - deleted
+            if found[relation].files:
+                # The facts are read again if somebody asks for them.
+                self._seen.pop(relation, None)
+            elif relation in self._seen:
+                change_facts(self._seen[relation], found[relation].inserted, found[relation].deleted)
         for relation, change in changes.items():
             if relation in self.sources:
                 self.read_files[relation] = list(self.sources[relation].files[relation])
             elif relation in self.reads or self.is_alone:
-                arity = self.program.relations[relation].arity
-                rows = fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
-                # For who loads the state later.
-                file = write_inputs(self._folder, relation, f"{self.number}-{name}", *rows)
+                # For partners that load the state later.
+                arity, file_of = self.program.relations[relation].arity, f"{self.number}-{name}"
+                file = write_inputs(self._folder, relation, file_of, *change.rows())
                 self.read_files[relation] = shorten_files(
                     self._folder, relation, [*self.read_files.get(relation, ()), file], arity
                 )
         self.work = replies[0]["work"]
 
-    def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+    def _to_load(self, changes: Differences) -> dict[str, object]:
         """Return what partners need for these changes: the strata they touch, and what those read.
 
         Residents load everything, because more requests will follow.
@@ -366,14 +384,6 @@ class PartnerGroup:
             )
         return self._seen[name]
 
-    def _collect(self, messages: Sequence[Message], sign: str) -> dict[str, CodeArray]:
-        parts: dict[str, list[CodeArray]] = {}
-        for message in messages:
-            for table in message.tables:
-                if table.name[0] == sign:
-                    parts.setdefault(table.name[1:], []).append(table.rows)
-        return {name: np.concatenate(rows) for name, rows in parts.items()}
-
     # --- manifests ---------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, object]:
@@ -385,7 +395,7 @@ class PartnerGroup:
             "heavy": self.heavy,
         }  # fmt: skip
 
-    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
         """Undo the last epoch: drop its files and let residents load the state from before."""
         del changes
         self._pool.release()
@@ -441,17 +451,16 @@ class AloneGroup(PartnerGroup):
         self.is_wide = replies[0]["is_wide"]
         return _statistics([replies[0]["statistics"]], self.own)
 
-    def _follow(  # noqa: PLR0913, PLR0917 - as for groups of partners
-        self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
-        deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
-        name: str,
+    def _follow(
+        self, changes: Differences, found: Differences, replies: Sequence[Mapping[str, Any]],
+        compacted: set[str], name: str,
     ) -> None:  # fmt: skip
         """Note what the partner wrote, and update what was read here."""
-        super()._follow(changes, inserted, deleted, replies, compacted, name)
+        super()._follow(changes, found, replies, compacted, name)
         self.work = [0] * len(self.program.strata)
         self.is_wide |= replies[0]["is_wide"]
 
-    def _to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+    def _to_load(self, changes: Differences) -> dict[str, object]:
         """Return what the partner evaluates again."""
         del changes
         return {"facts": self.read_files, "name": _new_name("l"), **self._pool.all_values(self.number)}

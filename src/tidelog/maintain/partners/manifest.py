@@ -10,7 +10,7 @@ RELATION/PARTNER/NAME.parquet              rows with their annotations; a later 
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field
 from typing import Any
 
@@ -104,8 +104,10 @@ class Manifests:
             tuple(stored["named"]),
         )
 
-    def commit(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> None:
-        """Make this manifest the last one; what it names is written already.
+    def commit(
+        self, manifest: Manifest, codec: Codec, numbering: Numbering, held: Collection[str] = ()
+    ) -> None:
+        """Make this manifest the last one; what it names is written already. Files that are `held` stay.
 
         Raises `TidelogError` if another session committed since this one read or wrote the manifest.
         """
@@ -122,7 +124,7 @@ class Manifests:
             content["record_files"] = _record_files(codec)
             self.folder.write_json(MANIFEST, content)
             if self._commits % _SWEPT_EVERY == 0:
-                self.folder.sweep(set(_texts(content)), _GRACE_SECONDS)
+                self.folder.sweep({*_texts(content), *held}, _GRACE_SECONDS)
         self._token, self._commits = token, self._commits + 1
         self._numbers, self._numbers_known = numbers, numbering.mark()
 

@@ -6,8 +6,9 @@ all partners did it: when one is lost, the others return to what was confirmed a
 """
 
 import json
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
-from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
 from tidelog.engine.spark.routes import Routes
@@ -30,6 +31,7 @@ from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.alone import AloneEngine
+from tidelog.maintain.partners.differences import DifferenceWriter, split_difference
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.maintain.partners.keys import RepeatedKeyError, described
@@ -317,14 +319,14 @@ class _Service:
         engine = self._engines[request["group"]]
         # Undoing twice does no harm: the engine undoes by itself what fails.
         self._unconfirmed = (request["group"], False)
-        found, reports = engine.apply(*_changes_of(request, message, engine.program))
+        changes = _changes_of(request, message, engine.program, partial(self._read, engine))
+        found, reports = engine.apply(changes, _settings_of(request))
         own = self._payload.groups[request["group"]].own
-        tables_back = []
+        differences = self._differences(request)
         for name, change in found.items():
             if name in own:
-                for sign, numbers in (("+", change.inserted), ("-", change.deleted)):
-                    rows = engine.state.relations[name].rows[engine.owned(name, numbers)]
-                    tables_back.append(Rows(f"{sign}{name}", rows))
+                sides = (engine.owned(name, numbers) for numbers in (change.inserted, change.deleted))
+                differences.put(name, *(engine.state.relations[name].rows[numbers] for numbers in sides))
         touched = engine.touched()
         files = {}
         for name in own:
@@ -339,7 +341,16 @@ class _Service:
                 [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds] for r in reports
             ],
         }
-        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+        return self._with_differences(request, reply, differences)
+
+    def _differences(self, request: Mapping[str, Any]) -> DifferenceWriter:
+        return DifferenceWriter(self._folder, self._wire.me, request["name"], request["most_rows"])
+
+    def _with_differences(
+        self, request: Mapping[str, Any], reply: Mapping[str, object], differences: DifferenceWriter
+    ) -> Message:
+        text = json.dumps({**reply, "differences": differences.files, **self._made(request)})
+        return Message(text=text, tables=tuple(differences.tables))
 
     # --- facts that are decided together ----------------------------------------------------------
 
@@ -376,20 +387,23 @@ class _Service:
         spec = self._payload.groups[group]
         self._unconfirmed = (group, False)
         reply: dict[str, Any] = {"files": {}, "sizes": {}, "reports": [], "work": [], "is_wide": False}
-        tables_back = []
+        differences = self._differences(request)
         if self._wire.me == 0:
             engine = self._alone[group]
-            result = engine.apply(*_changes_of(request, message, spec.program))
+
+            def read(name: str, files: Sequence[str]) -> Iterator[Annotated]:
+                arity = spec.program.relations[name].arity
+                return (self._folder.read_rows(file, arity) for file in files)
+
+            changes = _changes_of(request, message, spec.program, read)
+            result = engine.apply(changes, _settings_of(request))
             for name in spec.own:
                 changed = engine.changed(name, result)
                 if not len(changed.rows):
                     continue
                 assert changed.levels is not None
                 is_deleted = changed.levels == ABSENT
-                tables_back += [
-                    Rows(f"+{name}", changed.rows[~is_deleted]),
-                    Rows(f"-{name}", changed.rows[is_deleted]),
-                ]
+                differences.put(name, changed.rows[~is_deleted], changed.rows[is_deleted])
                 if name not in request["compact"]:
                     self._write_alone(name, changed, request["name"], reply)
             for name in request["compact"]:
@@ -399,7 +413,7 @@ class _Service:
                 for r in result.strata
             ]
         self._learn_values()
-        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+        return self._with_differences(request, reply, differences)
 
     def _write_alone(self, name: str, content: Annotated, file: str, reply: dict[str, Any]) -> None:
         is_narrow = fits_narrow(content.rows)
@@ -435,13 +449,26 @@ class _Service:
         return self._folder.write_rows(file_name(name, self._wire.me, file), content)
 
 
+# What reads a relation's rows from files.
+_Read = Callable[[str, Sequence[str]], Iterable[Annotated]]
+
+
 def _changes_of(
-    request: Mapping[str, Any], message: Message, program: Program
-) -> tuple[dict[str, CodeDelta], MaintenanceSettings]:
-    """Return the changes of a request, and how to follow them."""
+    request: Mapping[str, Any], message: Message, program: Program, read: _Read
+) -> dict[str, CodeDelta]:
+    """Return the changes of a request: rows that it has, and those in files that partners wrote."""
     tables = {table.name: table.rows for table in message.tables}
     changes = {}
     for name in request["changed"]:
         nothing = np.empty((0, program.relations[name].arity), np.int64)
-        changes[name] = CodeDelta(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
-    return changes, MaintenanceSettings(Strategy(request["strategy"]), request["switch"])
+        sides = [tables.get(f"{sign}{name}", nothing) for sign in "+-"]
+        files, *filed = request["filed"].get(name, ((), 0, 0))
+        parts = split_difference(read(name, files)) if files else ([], [])
+        inserted, deleted = (np.concatenate([rows, *more]) for rows, more in zip(sides, parts, strict=True))
+        sizes = (len(sides[0]) + filed[0], len(sides[1]) + filed[1])
+        changes[name] = CodeDelta(inserted, deleted, sizes)
+    return changes
+
+
+def _settings_of(request: Mapping[str, Any]) -> MaintenanceSettings:
+    return MaintenanceSettings(Strategy(request["strategy"]), request["switch"])

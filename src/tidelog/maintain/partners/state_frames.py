@@ -30,10 +30,10 @@ def state_frame(spark: "SparkSession", folder: Folder, files: Sequence[str], ari
     if len(ages) <= 1:
         return read_codes(spark, folder, files, arity)
     columns = _names(arity)
-    schema = ", ".join([*(f"{name} long" for name in columns), f"{_LEVEL} int"])
     names = f.create_map(*(f.lit(each) for pair in ages.items() for each in pair))
-    rows = spark.read.schema(schema).parquet(*folder.path_of(files))
-    aged = rows.select(*columns, _LEVEL, names[f.col("_metadata.file_name")].alias(_AGE))
+    aged = _read_levels(spark, folder, files, arity).select(
+        *columns, _LEVEL, names[f.col("_metadata.file_name")].alias(_AGE)
+    )
     return _latest(aged, columns)
 
 
@@ -51,9 +51,27 @@ def changed_frame(base: "DataFrame", inserted: CodeArray, deleted: CodeArray) ->
     return _latest(aged.unionByName(changes.withColumn(_AGE, f.lit(1))), columns)
 
 
+def difference_frame(
+    spark: "SparkSession", folder: Folder, files: Sequence[str], rows: CodeArray, *, are_deleted: bool
+) -> "DataFrame":
+    """Return these rows, and those of files that an epoch deleted, or those that it inserted."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    is_deleted = f.col(_LEVEL) == ABSENT
+    filed = _read_levels(spark, folder, files, rows.shape[1])
+    found = filed.where(is_deleted if are_deleted else ~is_deleted).select(*_names(rows.shape[1]))
+    return found.unionByName(frame_of_rows(spark, rows)) if len(rows) else found
+
+
 def frame_of_rows(spark: "SparkSession", rows: CodeArray) -> "DataFrame":
     """Return the codes of facts that the driver has as a data frame."""
     return spark.createDataFrame(_table(rows))
+
+
+def _read_levels(spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int) -> "DataFrame":
+    # Some files may have codes of 32 bits and others of 64.
+    schema = ", ".join([*(f"{name} long" for name in _names(arity)), f"{_LEVEL} int"])
+    return spark.read.schema(schema).parquet(*folder.path_of(files))
 
 
 def _latest(aged: "DataFrame", columns: Sequence[str]) -> "DataFrame":
