@@ -100,8 +100,7 @@ class Subject:
         """Return the wall seconds of a semi-naive loop of data frames; no sizes if it was given up."""
         begun = time.perf_counter()
         options = SparkOptions(spark)
-        holder = _Kept()
-        folder = open_storage(options, holder)
+        folder = open_storage(options)
         frames = {}
         for name, relation in self.program.relations.items():
             holding = RelationFacts(name, relation.arity, folder)

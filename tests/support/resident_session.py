@@ -16,11 +16,12 @@ class Resident(Maintained):
     attempts = 4
     driver_facts = 0
     replicated_facts = 2_000_000
+    delta_facts = 100_000
 
     def _new_engine(self):
         chosen = SparkOptions(
             no_spark(self.partners), partners=self.partners, driver_facts=self.driver_facts, resident=True,
-            attempts=self.attempts, replicated_facts=self.replicated_facts,
+            attempts=self.attempts, replicated_facts=self.replicated_facts, delta_facts=self.delta_facts,
         )  # fmt: skip
         self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
 

@@ -9,6 +9,7 @@ manifest that names the files of every group: the consistent cut that a restart 
 import hashlib
 import time
 import uuid
+import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -54,6 +55,7 @@ from tidelog.engine.spark.value_files import has_unread_values, read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.deleted_rules import with_deleted_rules
+from tidelog.maintain.partners.differences import Differences, GroupResult, RelationDifference, difference_of
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
 from tidelog.maintain.partners.frame_changes import (
     LARGE_CHANGE,
@@ -110,7 +112,7 @@ class SparkMaintainedEngine(IncomingFacts):
     ) -> None:
         self._settings = settings
         self._functions = functions
-        folder = open_storage(options, self)
+        folder = open_storage(options)
         self._pool = PartnerPool(options, replace(settings, jobs=1), folder.uri, codec)
         super().__init__(codec, options, folder, self._pool.partners)
         self._manifests = Manifests(self._folder) if options.storage is not None else None
@@ -118,6 +120,8 @@ class SparkMaintainedEngine(IncomingFacts):
         self._epoch = 0
         self._applied: list[str] = []
         self._batch: str | None = None
+        # Those whose files somebody may still read.
+        self._live_differences: weakref.WeakSet[RelationDifference] = weakref.WeakSet()
         self._adopt(program)
 
     def _adopt(self, program: Program) -> None:
@@ -216,7 +220,7 @@ class SparkMaintainedEngine(IncomingFacts):
                 engine = LocalMaintainedEngine(
                     part, self._codec, self._settings, self._functions, self.numbering
                 )
-                groups.append(DriverGroup(own, reads, part, engine))
+                groups.append(DriverGroup(own, reads, part, engine, self._folder))
         self._groups = groups
         self._home = {name: group for group in groups for name in group.own}
         self._placed = tuple(runs)
@@ -328,27 +332,23 @@ class SparkMaintainedEngine(IncomingFacts):
     ) -> EpochResult:
         """Advance all groups to the next epoch, or none."""
         del observer  # an epoch reports in its result
-        inserted: dict[str, Sequence[Codes]] = {}
-        deleted: dict[str, Sequence[Codes]] = {}
-        for name, change in changes.items():
-            if name not in self._home:
-                inserted.update({name: change.inserted} if len(change.inserted[0]) else {})
-                deleted.update({name: change.deleted} if len(change.deleted[0]) else {})
+        inputs = self._as_differences(changes)
+        found = {name: each for name, each in inputs.items() if name not in self._home and any(each.sizes)}
         reports: list[StratumReport] = []
-        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]] = []
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationDifference]]] = []
         files = {name: list(names) for name, names in self._input_files.items()}
         mark = self.numbering.mark()
         try:
             for group in self._groups:
-                due = self._changes_for(group, changes, inserted, deleted)
+                due = _due(group, inputs, found)
                 if not due:
                     continue
                 before = group.describe()
                 result = group.apply(due, settings)
                 done.append((group, before, due))
-                inserted.update(result.inserted)
-                deleted.update(result.deleted)
+                found.update(result.differences)
                 reports += result.strata
+            self._live_differences.update(each for each in found.values() if each.files)
             self._commit(changes, self._epoch + 1)
         except BaseException:
             self._input_files = files
@@ -357,22 +357,10 @@ class SparkMaintainedEngine(IncomingFacts):
             self.numbering.rewind(mark)
             raise
         self._follow_inputs(changes)
-        return EpochResult(inserted, deleted, tuple(reports))
+        return GroupResult(found, tuple(reports)).with_columns(self._options.spark)
 
-    def _changes_for(
-        self,
-        group: StratumGroup,
-        changes: Mapping[str, RelationChange],
-        inserted: Mapping[str, Sequence[Codes]],
-        deleted: Mapping[str, Sequence[Codes]],
-    ) -> dict[str, RelationChange]:
-        """Return the changes that a group is to follow."""
-        due = {name: change for name, change in changes.items() if name in group.own}
-        for name in group.reads:
-            if name in inserted or name in deleted:
-                nothing: Sequence[Codes] = [np.empty(0, np.int64)] * max(1, self._arity(name))
-                due[name] = RelationChange(inserted.get(name, nothing), deleted.get(name, nothing))
-        return due
+    def _as_differences(self, changes: Mapping[str, RelationChange]) -> dict[str, RelationDifference]:
+        return {name: difference_of(each, self._arity(name), self._folder) for name, each in changes.items()}
 
     def _follow_inputs(self, changes: Mapping[str, RelationChange]) -> None:
         for name, change in changes.items():
@@ -390,7 +378,7 @@ class SparkMaintainedEngine(IncomingFacts):
         del observer  # an epoch reports in its result
         before, specs, mark = dict(self.__dict__), self._pool.groups.copy(), self.numbering.mark()
         old = OldGroups(self._program, self._inputs, self._groups, self._folder)
-        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]] = []
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationDifference]]] = []
         try:
             self._adopt(program)
             for name in program.relations:
@@ -398,7 +386,8 @@ class SparkMaintainedEngine(IncomingFacts):
                     self._inputs[name] = old.inputs[name].copy()
             self._follow_inputs(changes)
             self._place(old)
-            result = self._change_groups(old, changes, settings, done)
+            result = self._change_groups(old, self._as_differences(changes), settings, done)
+            self._live_differences.update(each for each in result.differences.values() if each.files)
             self._write_inputs()
             self._commit({}, self._epoch + 1)
         except BaseException:
@@ -409,23 +398,21 @@ class SparkMaintainedEngine(IncomingFacts):
             self.numbering.rewind(mark)
             raise
         self._pool.keep([group.number for group in self._groups if isinstance(group, PartnerGroup)])
-        return result
+        return result.with_columns(self._options.spark)
 
     def _change_groups(
-        self, old: OldGroups, changes: Mapping[str, RelationChange], settings: MaintenanceSettings,
-        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationChange]]],
-    ) -> EpochResult:  # fmt: skip
+        self, old: OldGroups, changes: Differences, settings: MaintenanceSettings,
+        done: list[tuple[StratumGroup, dict[str, object], dict[str, RelationDifference]]],
+    ) -> GroupResult:  # fmt: skip
         """Let all groups go on from those of before; `done` gets those of the driver that stay."""
         rest = [name for name in self._program.relations if name not in self._home]
-        left = compared([name for name in rest if name in old.derived], self._rows, old, self._program)
-        inserted, deleted = dict(left.inserted), dict(left.deleted)
-        for name in set(rest) & changes.keys() - old.derived:
-            inserted.update({name: changes[name].inserted} if len(changes[name].inserted[0]) else {})
-            deleted.update({name: changes[name].deleted} if len(changes[name].deleted[0]) else {})
+        found = compared([name for name in rest if name in old.derived], self._rows, old, self._program)
+        unread = set(rest) & changes.keys() - old.derived
+        found |= {name: changes[name] for name in unread if any(changes[name].sizes)}
         reports: list[StratumReport] = []
         taken: set[tuple[int, str]] = set()
         for place, group in enumerate(self._groups):
-            due = self._changes_for(group, changes, inserted, deleted)
+            due = _due(group, changes, found)
             same = continued(group, old)
             if same is not None:
                 self._groups[place] = same
@@ -445,19 +432,18 @@ class SparkMaintainedEngine(IncomingFacts):
                     reports += skipped(group, self._program)
             else:
                 result = self._evaluate_again(group, old)
-            inserted.update(result.inserted)
-            deleted.update(result.deleted)
+            found.update(result.differences)
             reports += result.strata
-        return EpochResult(inserted, deleted, tuple(reports))
+        return GroupResult(found, tuple(reports))
 
-    def _evaluate_again(self, group: StratumGroup, old: OldGroups) -> EpochResult:
+    def _evaluate_again(self, group: StratumGroup, old: OldGroups) -> GroupResult:
         """Evaluate a group of the driver or of one worker, and compare it with the facts of before."""
         if isinstance(group, AloneGroup):
             before = {name: old.files(name) if self._declares(name, old) else [] for name in group.own}
             statistics, result = group.evaluate_again(self._facts_for(group), before)
         else:
             statistics = group.evaluate(self._facts_for(group), SilentObserver())
-            result = compared(group.own, self._rows, old, self._program)
+            result = GroupResult(compared(group.own, self._rows, old, self._program), ())
         return replace(result, strata=evaluated_again(statistics, RULES_HERE))
 
     def apply_frames(self, changes: Mapping[str, FramedChange]) -> FramedEpoch:
@@ -585,7 +571,8 @@ class SparkMaintainedEngine(IncomingFacts):
                 groups,
                 tuple(each.relation for each in self._program.directives if each.kind == "input"),
             )
-            self._manifests.commit(manifest, self._codec, self.numbering)
+            held = {file for each in self._live_differences for file in each.files}
+            self._manifests.commit(manifest, self._codec, self.numbering, held)
         self._epoch, self._applied, self._batch = epoch, applied[-_IDS_KEPT:], None
 
     def _rows_of(self, name: str, change: RelationChange) -> tuple[CodeArray, CodeArray]:
@@ -600,3 +587,9 @@ class SparkMaintainedEngine(IncomingFacts):
     def close(self) -> None:
         """Release resident partners."""
         self._pool.release()
+
+
+def _due(group: StratumGroup, inputs: Differences, found: Differences) -> dict[str, RelationDifference]:
+    """Return what a group is to follow: changes of its own input facts, and of the relations it reads."""
+    due = {name: each for name, each in inputs.items() if name in group.own}
+    return due | {name: found[name] for name in group.reads if name in found}

@@ -8,6 +8,7 @@ import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.epoch import StratumReport
+from tidelog.engine.lazy_columns import LazyColumns
 from tidelog.engine.protocol import Codes
 from tidelog.errors import TidelogError
 from tidelog.io.html import html_table
@@ -138,7 +139,7 @@ class RelationDeltas(Mapping[str, RelationDelta]):
         if not isinstance(name, str) or (name not in self._program.relations and found is None):
             raise TidelogError([undeclared_relation(name, self._program.relations, is_asked=True)])
         relation = self._program.relations[name] if found is None else found[1]
-        inserted, deleted = self.sides(name)
+        inserted, deleted = self._sides.get(name, ((), ())) if found is None else self.sides(name)
         return RelationDelta(self._facts(relation, inserted), self._facts(relation, deleted))
 
     @overload
@@ -191,7 +192,9 @@ class RelationDeltas(Mapping[str, RelationDelta]):
 
     def _facts(self, relation: Relation, columns: Sequence[Codes]) -> FixedFacts:
         size = fact_count(columns)
-        own = list(columns)[: relation.arity] or [np.empty(0, dtype=np.int64)] * relation.arity
+        if isinstance(columns, LazyColumns):
+            return FixedFacts(relation.name, relation.columns, self._codec, columns, size)
+        own = _widened(columns)[: relation.arity] or [np.empty(0, dtype=np.int64)] * relation.arity
         return FixedFacts(relation.name, relation.columns, self._codec, own, size)
 
 
@@ -285,7 +288,7 @@ class Delta(RelationDeltas):
         return delta_html(self)
 
     def _impact_on(self, name: str) -> int:
-        changed = sum(map(fact_count, self.sides(name)))
+        changed = sum(map(fact_count, self._sides[name]))
         if name not in self.changes:
             return changed
         if not self._report.derives(name):
@@ -297,12 +300,14 @@ class Delta(RelationDeltas):
 
 def fact_count(columns: Sequence[Codes]) -> int:
     """Return the number of facts in columns of codes as an epoch has them."""
+    if isinstance(columns, LazyColumns):
+        return columns.facts
     return len(columns[0]) if columns else 0
 
 
 def _narrowed(columns: Sequence[Codes]) -> Sequence[Codes]:
     """Return the codes in 32 bits if that is worth it and all of them fit."""
-    if fact_count(columns) < _MANY_FACTS:
+    if isinstance(columns, LazyColumns) or fact_count(columns) < _MANY_FACTS:
         return columns
     is_narrow = all(column.min() >= -(1 << 31) and column.max() < 1 << 31 for column in columns)
     return [column.astype(np.int32) for column in columns] if is_narrow else columns

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 import numpy.typing as npt
 
+from tidelog.engine.lazy_columns import LazyColumns
 from tidelog.engine.protocol import Codes
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.errors.arguments import Arguments, described, is_whole, written
 from tidelog.io.html import facts_html
 from tidelog.io.show import as_text
-from tidelog.program.nodes import Column
+from tidelog.program.nodes import Column, Relation
 from tidelog.program.suggest import counted, did_you_mean
 from tidelog.values import Codec, Fact, TypeTable, Value
 from tidelog.values.arrow import pa
@@ -280,7 +281,7 @@ class FixedFacts(FactSet):
         self, name: str, columns: Sequence[Column], codec: Codec, codes: Sequence[Codes], size: int
     ) -> None:
         super().__init__(name, columns, codec)
-        self._found = list(codes)
+        self._found = codes
         self._size = size
 
     def snapshot(self) -> "FixedFacts":
@@ -291,7 +292,18 @@ class FixedFacts(FactSet):
         return self._size
 
     def _codes(self) -> list[Codes]:
-        return self._found
+        return list(self._found)
+
+    def to_spark(self, spark: object = None) -> "SparkFrame":
+        """Return a Spark data frame; workers read a delta that they keep in files."""
+        found = self._found
+        if isinstance(found, LazyColumns):
+            from tidelog.engine.spark.frames import frame_of_codes  # noqa: PLC0415 - an optional package
+
+            frame = frame_of_codes(found, Relation(self._name, self._columns), self._codec)
+            if frame is not None and (spark is None or frame.sparkSession is spark):
+                return frame
+        return super().to_spark(spark)
 
     def in_order(self, codes: list[Codes], size: int) -> "FixedFacts":
         """Return some of the facts, in the order in which they are passed."""

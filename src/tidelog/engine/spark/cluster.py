@@ -87,8 +87,8 @@ def _most_slots(spark: object) -> int | None:
     return int(most) * (int(cores) // max(1, int(each)))
 
 
-def open_storage(options: SparkOptions, holder: object) -> Folder:
-    """Return the folder for the state; a temporary one is deleted with its holder."""
+def open_storage(options: SparkOptions) -> Folder:
+    """Return the folder for the state; a temporary one is deleted when nobody holds it any more."""
     if options.storage is not None:
         uri = options.storage
         return Folder(uri if "://" in uri else Path(uri).absolute().as_posix())
@@ -98,8 +98,9 @@ def open_storage(options: SparkOptions, holder: object) -> Folder:
         hint = "give storage='hdfs://...' or another path that all of them see"
         raise TidelogError([Diagnostic(code="spark-no-storage", message=message, hint=hint)])
     path = tempfile.mkdtemp(prefix="tidelog-spark-")
-    weakref.finalize(holder, shutil.rmtree, path, ignore_errors=True)
-    return Folder(path)
+    folder = Folder(path)
+    weakref.finalize(folder, shutil.rmtree, path, ignore_errors=True)
+    return folder
 
 
 def check_session(spark: object) -> None:

@@ -106,7 +106,7 @@ class SparkEngine(IncomingFacts):
         self._settings = settings
         self._functions = functions
         self._partners = options.partners or settled_slots(options.spark)
-        super().__init__(codec, options, open_storage(options, self), self._partners)
+        super().__init__(codec, options, open_storage(options), self._partners)
         self._holdings = {
             name: RelationFacts(name, relation.arity, self._folder)
             for name, relation in self._program.relations.items()

@@ -78,6 +78,6 @@ def name_stored_facts(facts: Facts, options: object) -> Facts:
     assert isinstance(options, SparkOptions)
     if options.storage is None or not (facts is None or isinstance(facts, Mapping)):
         return facts
-    stored = open_storage(options, options).read_json(MANIFEST) or {}
+    stored = open_storage(options).read_json(MANIFEST) or {}
     named: dict[str, object] = dict.fromkeys(stored.get("named", ()), ())
     return {**named, **(facts or {})} if named else facts

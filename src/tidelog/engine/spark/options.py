@@ -21,6 +21,7 @@ class SparkOptions:
     at most `driver_facts` facts runs in the driver, where it is finished before Spark has started a task.
     A relation of at most `replicated_facts` facts may be copied to all partners; larger ones are divided. A
     session lets one worker keep a stratum that decides about facts together and reads no more than these.
+    Of a relation's difference in an epoch, at most `delta_facts` facts come to the driver unasked.
     `storage` is a folder that driver and workers share; a temporary one is used if all run on one
     machine. `exchange` is how partners send facts: "sockets", "shuffle", or "auto", which takes sockets
     where Spark allows barrier stages. `rendezvous` is where partners find each other: the "driver", or
@@ -34,6 +35,7 @@ class SparkOptions:
     partners: int | None = None
     driver_facts: int = 100_000
     replicated_facts: int = 2_000_000
+    delta_facts: int = 100_000
     storage: str | None = None
     exchange: str = "auto"
     rendezvous: str = "driver"

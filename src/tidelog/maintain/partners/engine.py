@@ -56,10 +56,19 @@ NONE_REWRITTEN: Final[Mapping[int, Collection[int] | None]] = {}
 
 @dataclass(frozen=True)
 class CodeDelta:
-    """Input facts to insert and to delete, as rows of codes."""
+    """Facts to insert and to delete, as rows of codes.
+
+    Where partners have only those that they keep, `all_sizes` has the numbers of all.
+    """
 
     inserted: CodeArray
     deleted: CodeArray
+    all_sizes: tuple[int, int] | None = None
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Return how many facts all partners insert and delete."""
+        return self.all_sizes or (len(self.inserted), len(self.deleted))
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +299,7 @@ class PartnerEngine:
             earlier = {name: found[name] for name in read if name in found}
             begun = time.perf_counter()
             reach = _Reach(
-                {name: (len(changes[name].inserted), len(changes[name].deleted)) for name in own}
+                {name: changes[name].sizes for name in own}
                 | {name: sizes[name] for name in read if name in sizes}
             )
             if number in rewritten:
@@ -444,7 +453,7 @@ class PartnerEngine:
         relation = self.state.relations[name]
         parts = []
         for rows in (change.inserted, change.deleted):
-            # All look at all rows, so that all raise if one code is too wide.
+            # All look at all rows, so that all raise if one code is too wide; of others the driver knows.
             kept = is_kept(self.state.pack_rows(rows), self.route[name], self.wire)
             parts.append(relation.locate(np.ascontiguousarray(kept)) if len(kept) else NO_ROWS)
         return RowDelta(*parts)

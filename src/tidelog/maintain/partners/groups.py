@@ -12,20 +12,27 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.code_rows import as_columns, fact_columns, fact_rows
+from tidelog.engine.code_rows import as_columns, fact_columns
 from tidelog.engine.epoch import (
     Action,
-    EpochResult,
     MaintenanceSettings,
     RelationChange,
     Strategy,
     StratumReport,
+    reverse,
 )
 from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.differences import (
+    Differences,
+    GroupResult,
+    RelationDifference,
+    collect_differences,
+    difference_of,
+)
 from tidelog.maintain.partners.inputs_apart import relations_below
 from tidelog.maintain.partners.keys import raise_repeated
 from tidelog.maintain.partners.pool import PartnerPool
@@ -66,13 +73,13 @@ class StratumGroup(Protocol):
         A group of partners has the facts that other partners keep from their files.
         """
 
-    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
+    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
         """Advance the group to the next epoch and return the differences of its own relations."""
 
     def describe(self) -> dict[str, object]:
         """Return the description of the group for a manifest."""
 
-    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
         """Undo the last epoch, which had these changes; `before` is how the group described itself then."""
 
     def size(self, name: str) -> int:
@@ -99,8 +106,10 @@ class DriverGroup:
     """Strata kept in the driver, by the local engine."""
 
     def __init__(
-        self, own: tuple[str, ...], reads: tuple[str, ...], program: Program, engine: LocalMaintainedEngine
-    ) -> None:
+        self, own: tuple[str, ...], reads: tuple[str, ...], program: Program, engine: LocalMaintainedEngine,
+        folder: Folder,
+    ) -> None:  # fmt: skip
+        self._folder = folder
         self.own = own
         self.program = program
         self.reads = reads
@@ -116,23 +125,27 @@ class DriverGroup:
         finished = self._engine.evaluate(observer).strata
         return [each for each in finished if set(each.relations) & set(self.own)]
 
-    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Advance the group to the next epoch."""
-        result = self._engine.apply(changes, settings, SilentObserver())
-        return EpochResult(
-            {name: columns for name, columns in result.inserted.items() if name in self.own},
-            {name: columns for name, columns in result.deleted.items() if name in self.own},
-            tuple(report for report in result.strata if set(report.relations) & set(self.own)),
-        )
+    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
+        """Advance the group to the next epoch; what partners have in files is read here."""
+        due = {name: change.as_change() for name, change in changes.items()}
+        result = self._engine.apply(due, settings, SilentObserver())
+        found: dict[str, RelationDifference] = {}
+        for name in dict.fromkeys([*result.inserted, *result.deleted]):
+            if name in self.own:
+                nothing = fact_columns(np.empty((0, self.program.relations[name].arity), np.int64))
+                sides = (side.get(name, nothing) for side in (result.inserted, result.deleted))
+                change = RelationChange(*sides)
+                found[name] = difference_of(change, self.program.relations[name].arity, self._folder)
+        return GroupResult(found, tuple(r for r in result.strata if set(r.relations) & set(self.own)))
 
     def describe(self) -> dict[str, object]:
         """Return nothing: after a restart the driver evaluates its groups again."""
         return {}
 
-    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
         """Undo the last epoch by applying the opposite changes."""
         del before
-        turned = {name: RelationChange(change.deleted, change.inserted) for name, change in changes.items()}
+        turned = reverse({name: change.as_change() for name, change in changes.items()})
         self._engine.apply(turned, MaintenanceSettings(), SilentObserver())
 
     def size(self, name: str) -> int:
@@ -253,8 +266,8 @@ class PartnerGroup:
         ]
         self._seen = {}
 
-    def apply(self, changes: Mapping[str, RelationChange], settings: MaintenanceSettings) -> EpochResult:
-        """Advance the group to the next epoch."""
+    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
+        """Advance the group to the next epoch; partners read from files what the driver does not have."""
         name = _new_name("e")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         tables = self._tables(changes)
@@ -262,6 +275,7 @@ class PartnerGroup:
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
+            **self._flows(changes),
         }  # fmt: skip
 
         def make() -> Message:
@@ -275,9 +289,7 @@ class PartnerGroup:
             messages = self._pool.apply(self.number, make, lambda: self.state_to_load(changes))
         return self._result(messages, changes, set(compacted), name)
 
-    def change(
-        self, origin: "Origin", changes: Mapping[str, RelationChange], settings: MaintenanceSettings
-    ) -> EpochResult:
+    def change(self, origin: "Origin", changes: Differences, settings: MaintenanceSettings) -> GroupResult:
         """Go on from groups of another program and follow changes, those of rules among them."""
         name = _new_name("r")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
@@ -294,7 +306,7 @@ class PartnerGroup:
         for number, (group, before, _) in origin.strata.items():
             self.work[number] = origin.groups[group].work[before]
         if not (changes or origin.rewritten or self._pool.has_in_memory(origin.groups)):
-            return EpochResult({}, {}, ())
+            return GroupResult({}, ())
         tables = self._tables(changes)
         whole = {*self._to_compact(), *(relation for relation in spec.own if relation not in origin.kept)}
 
@@ -306,7 +318,8 @@ class PartnerGroup:
                 "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
                 "is_wide": self.is_wide, "heavy": self.heavy, "work": self.work, "here": list(here),
                 "homes": origin.homes, "kept": origin.kept, "derived": origin.derived, "facts": origin.facts,
-                "strata": origin.strata, "rewritten": origin.rewritten, **described(self.number),
+                "strata": origin.strata, "rewritten": origin.rewritten, **self._flows(changes),
+                **described(self.number),
             }  # fmt: skip
             return Message(text=json.dumps(request), tables=tuple(tables))
 
@@ -320,68 +333,80 @@ class PartnerGroup:
         self.heavy = tuple(json.loads(messages[0].text)["heavy"])
         return result
 
-    def _tables(self, changes: Mapping[str, RelationChange]) -> list[Rows]:
-        """Return changes as messages have them, with codes that partners have room for."""
-        tables = []
-        for relation, change in changes.items():
-            arity = self.program.relations[relation].arity
-            tables.append(Rows(f"+{relation}", fact_rows(change.inserted, arity)))
-            tables.append(Rows(f"-{relation}", fact_rows(change.deleted, arity)))
-        is_wide = not all(fits_narrow(table.rows) for table in tables)
-        if is_wide and not self.is_wide:
+    def _tables(self, changes: Differences) -> list[Rows]:
+        """Return the rows of changes that the driver has; partners then have room for all codes."""
+        if not self.is_wide and any(change.is_wide for change in changes.values()):
             self._widen()
-        return tables
+        sides = ((name, each.inserted, each.deleted) for name, each in changes.items())
+        return [
+            Rows(f"{sign}{name}", rows)
+            for name, *both in sides
+            for sign, rows in zip("+-", both, strict=True)
+        ]
+
+    def _flows(self, changes: Differences) -> dict[str, object]:
+        """Return the files that have other rows, and how many rows of a difference a partner may reply."""
+        return {
+            "filed": {name: [each.files, *each.filed] for name, each in changes.items() if each.files},
+            "most_rows": max(0, self._pool.options.delta_facts) // self._pool.partners,
+        }
 
     def _to_compact(self) -> list[str]:
         """Return the relations that have so many files that they are written whole again."""
         return [r for r, files in self.files.items() if len(files) > MOST_FILES * self._pool.partners]
 
     def _result(
-        self, messages: Sequence[Message], changes: Mapping[str, RelationChange], whole: set[str], name: str
-    ) -> EpochResult:
+        self, messages: Sequence[Message], changes: Differences, whole: set[str], name: str
+    ) -> GroupResult:
         """Take over what partners replied about an epoch."""
         replies = [json.loads(message.text) for message in messages]
         raise_repeated(replies, self.program, self._pool.codec)
         self._pool.take_values(self.number, replies)
-        inserted = self._collect(messages, "+")
-        deleted = self._collect(messages, "-")
-        self._follow(changes, inserted, deleted, replies, whole, name)
-        return EpochResult(
-            {n: fact_columns(rows) for n, rows in inserted.items() if n in self.own},
-            {n: fact_columns(rows) for n, rows in deleted.items() if n in self.own},
+        found = self._differences(messages, replies)
+        self._follow(changes, found, replies, whole, name)
+        return GroupResult(
+            {n: difference for n, difference in found.items() if n in self.own and any(difference.sizes)},
             tuple(
                 _report(report, self.own) for report in replies[0]["reports"] if _written(report[0], self.own)
             ),
         )
 
-    def _follow(  # noqa: PLR0913, PLR0917 - an epoch as the user, the partners and the files have it
-        self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
-        deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
-        name: str,
+    def _differences(
+        self, messages: Sequence[Message], replies: Sequence[Mapping[str, Any]]
+    ) -> dict[str, RelationDifference]:
+        arities = {relation: each.arity for relation, each in self.program.relations.items()}
+        return collect_differences(messages, replies, self._folder, arities)
+
+    def _follow(
+        self, changes: Differences, found: Differences, replies: Sequence[Mapping[str, Any]],
+        compacted: set[str], name: str,
     ) -> None:  # fmt: skip
         """Note what partners wrote, and update what was read here."""
         for relation, files in self.files.items():
             new = [reply["files"][relation] for reply in replies if relation in reply["files"]]
             self.files[relation] = new if relation in compacted else [*files, *new]
-            nothing = np.empty((0, self.program.relations[relation].arity), np.int64)
-            new_rows, old_rows = inserted.get(relation, nothing), deleted.get(relation, nothing)
-            self._sizes[relation] += len(new_rows) - len(old_rows)
-            if relation in self._seen:
-                change_facts(self._seen[relation], new_rows, old_rows)
+            if relation not in found:
+                continue
+            inserted, deleted = found[relation].sizes
+            self._sizes[relation] += inserted - deleted
+            if found[relation].files:
+                # The facts are read again if somebody asks for them.
+                self._seen.pop(relation, None)
+            elif relation in self._seen:
+                change_facts(self._seen[relation], found[relation].inserted, found[relation].deleted)
         for relation, change in changes.items():
             if relation in self.sources:
                 self.read_files[relation] = list(self.sources[relation].files[relation])
             elif relation in self.reads or self.is_alone:
-                arity = self.program.relations[relation].arity
-                rows = fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
-                # For who loads the state later.
-                file = write_inputs(self._folder, relation, f"{self.number}-{name}", *rows)
+                # For partners that load the state later.
+                arity, file_of = self.program.relations[relation].arity, f"{self.number}-{name}"
+                file = write_inputs(self._folder, relation, file_of, *change.rows())
                 self.read_files[relation] = shorten_files(
                     self._folder, relation, [*self.read_files.get(relation, ()), file], arity
                 )
         self.work = replies[0]["work"]
 
-    def state_to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+    def state_to_load(self, changes: Differences) -> dict[str, object]:
         """Return what partners need for these changes: the strata they touch, and what those read.
 
         Residents load everything, because more requests will follow.
@@ -430,14 +455,6 @@ class PartnerGroup:
             )
         return self._seen[name]
 
-    def _collect(self, messages: Sequence[Message], sign: str) -> dict[str, CodeArray]:
-        parts: dict[str, list[CodeArray]] = {}
-        for message in messages:
-            for table in message.tables:
-                if table.name[0] == sign:
-                    parts.setdefault(table.name[1:], []).append(table.rows)
-        return {name: np.concatenate(rows) for name, rows in parts.items()}
-
     # --- manifests ---------------------------------------------------------------------------------
 
     def describe(self) -> dict[str, object]:
@@ -449,7 +466,7 @@ class PartnerGroup:
             "heavy": self.heavy,
         }  # fmt: skip
 
-    def go_back(self, before: Mapping[str, Any], changes: Mapping[str, RelationChange]) -> None:
+    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
         """Undo the last epoch: drop its files and let residents load the state from before."""
         del changes
         self._pool.release()
@@ -488,18 +505,14 @@ class AloneGroup(PartnerGroup):
 
     def evaluate_again(
         self, facts: Mapping[str, GroupFacts], before: Mapping[str, Sequence[str]]
-    ) -> tuple[list[StratumStatistics], EpochResult]:
+    ) -> tuple[list[StratumStatistics], GroupResult]:
         """Evaluate from scratch; also return what leads there from the facts of `before`, in files."""
-        statistics, messages = self._evaluate(facts, before)
-        inserted, deleted = (
-            {name: fact_columns(rows) for name, rows in self._collect(messages, sign).items() if len(rows)}
-            for sign in "+-"
-        )
-        return statistics, EpochResult(inserted, deleted, ())
+        statistics, found = self._evaluate(facts, before)
+        return statistics, GroupResult({name: each for name, each in found.items() if any(each.sizes)}, ())
 
     def _evaluate(
         self, facts: Mapping[str, GroupFacts], before: Mapping[str, Sequence[str]]
-    ) -> tuple[list[StratumStatistics], list[Message]]:
+    ) -> tuple[list[StratumStatistics], Differences]:
         name = _new_name("0")
         files: dict[str, list[str]] = {}
         for relation, found in facts.items():
@@ -513,14 +526,16 @@ class AloneGroup(PartnerGroup):
         self.work = [0] * len(self.program.strata)
         self._seen = {}
         values = self._pool.all_values(self.number)
-        request = {"facts": self.read_files, "before": before, "name": name, **values}
+        request = {
+            "facts": self.read_files, "before": before, "name": name, **self._flows({}), **values,
+        }  # fmt: skip
         messages = self._pool.evaluate(self.number, request)
         replies = [json.loads(message.text) for message in messages]
         self._pool.take_values(self.number, replies)
         self.files = {relation: [file] for relation, file in replies[0]["files"].items()}
         self._sizes = dict(replies[0]["sizes"])
         self.is_wide = replies[0]["is_wide"]
-        return _statistics([replies[0]["statistics"]], self.own), messages
+        return _statistics([replies[0]["statistics"]], self.own), self._differences(messages, replies)
 
     def taking_place_of(self, old: "AloneGroup") -> "AloneGroup":
         """Return this group with the state of another one with the same strata, which is used no more."""
@@ -529,17 +544,16 @@ class AloneGroup(PartnerGroup):
         self.take_over(old.describe())
         return self
 
-    def _follow(  # noqa: PLR0913, PLR0917 - as for groups of partners
-        self, changes: Mapping[str, RelationChange], inserted: Mapping[str, CodeArray],
-        deleted: Mapping[str, CodeArray], replies: Sequence[Mapping[str, Any]], compacted: set[str],
-        name: str,
+    def _follow(
+        self, changes: Differences, found: Differences, replies: Sequence[Mapping[str, Any]],
+        compacted: set[str], name: str,
     ) -> None:  # fmt: skip
         """Note what the partner wrote, and update what was read here."""
-        super()._follow(changes, inserted, deleted, replies, compacted, name)
+        super()._follow(changes, found, replies, compacted, name)
         self.work = [0] * len(self.program.strata)
         self.is_wide |= replies[0]["is_wide"]
 
-    def state_to_load(self, changes: Mapping[str, RelationChange]) -> dict[str, object]:
+    def state_to_load(self, changes: Differences) -> dict[str, object]:
         """Return what the partner evaluates again."""
         del changes
         return {"facts": self.read_files, "name": _new_name("l"), **self._pool.all_values(self.number)}

@@ -13,7 +13,7 @@ manifest names them.
 
 import json
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, field
 from typing import Any
@@ -108,8 +108,10 @@ class Manifests:
             tuple(stored["named"]),
         )
 
-    def commit(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> None:
-        """Make this manifest the last one; what it names is written already.
+    def commit(
+        self, manifest: Manifest, codec: Codec, numbering: Numbering, held: Collection[str] = ()
+    ) -> None:
+        """Make this manifest the last one; what it names is written already. Files that are `held` stay.
 
         Raises `TidelogError` if another session committed since this one read or wrote the manifest.
         """
@@ -127,7 +129,7 @@ class Manifests:
         if self._commits % _SWEPT_EVERY == 0:
             # The epoch is committed. Another session may delete the same files, and there is a next time.
             with suppress(OSError):
-                self.folder.sweep(named, _GRACE_SECONDS)
+                self.folder.sweep({*named, *held}, _GRACE_SECONDS)
         self._commits += 1
 
     def _write(self, manifest: Manifest, codec: Codec, numbering: Numbering) -> set[str]:

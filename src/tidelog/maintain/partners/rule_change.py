@@ -15,13 +15,13 @@ from typing import Final
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.code_rows import fact_columns
-from tidelog.engine.epoch import Action, EpochResult, Strategy, StratumReport
+from tidelog.engine.epoch import Action, Strategy, StratumReport
 from tidelog.engine.local.state import fits_narrow
-from tidelog.engine.protocol import Codes, StratumStatistics
+from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.maintain.decide import UNTOUCHED
 from tidelog.maintain.partners.deleted_rules import change_of, is_successor, strata_of
+from tidelog.maintain.partners.differences import RelationDifference
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.partners.session_inputs import SessionInput
@@ -260,18 +260,16 @@ def _is_same(old: AloneGroup | DriverGroup, new: AloneGroup | DriverGroup) -> bo
 
 def compared(
     names: Sequence[str], rows: Callable[[str], CodeArray], old: OldGroups, program: Program
-) -> EpochResult:
+) -> dict[str, RelationDifference]:
     """Return what changed in relations that the driver keeps."""
-    inserted: dict[str, Sequence[Codes]] = {}
-    deleted: dict[str, Sequence[Codes]] = {}
+    found: dict[str, RelationDifference] = {}
     for name in names:
         new = rows(name)
         was = old.rows(name) if old.declares(name, program) else new[:0]
-        for side, some, others in ((inserted, new, was), (deleted, was, new)):
-            found = without_rows(some, others)
-            if len(found):
-                side[name] = fact_columns(found)
-    return EpochResult(inserted, deleted, ())
+        change = RelationDifference(without_rows(new, was), without_rows(was, new), old.folder)
+        if any(change.sizes):
+            found[name] = change
+    return found
 
 
 def evaluated_again(statistics: Sequence[StratumStatistics], reason: str) -> tuple[StratumReport, ...]:

@@ -7,8 +7,9 @@ all partners did it: when one is lost, the others return to what was confirmed a
 
 import json
 import pickle
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
-from tidelog.engine.spark.message import Message, Rows
+from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.placement import reason_for_values
 from tidelog.engine.spark.resident import CONFIRM, LOST, MEET
 from tidelog.engine.spark.routes import Routes
@@ -32,6 +33,7 @@ from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.alone import AloneEngine
 from tidelog.maintain.partners.departed import Departed, with_departed
+from tidelog.maintain.partners.differences import DifferenceWriter, split_difference
 from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
 from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.maintain.partners.keys import RepeatedKeyError, described
@@ -355,7 +357,8 @@ class _Service:
         engine = self._engines[request["group"]]
         # Undoing twice does no harm: the engine undoes by itself what fails.
         self._unconfirmed = (request["group"], False)
-        found, reports = engine.apply(*_changes_of(request, message, engine.program))
+        changes = _changes_of(request, message, engine.program, partial(self._read, engine))
+        found, reports = engine.apply(changes, _settings_of(request))
         return self._changed(request, engine, found, reports)
 
     def _change(self, request: Mapping[str, Any], message: Message) -> Message:
@@ -382,7 +385,8 @@ class _Service:
             if group in here:
                 engine.take_stratum(int(number), here[group], stratum, is_same=is_same)
         rewritten = {int(number): inserted for number, inserted in request["rewritten"].items()}
-        found, reports = engine.apply(*_changes_of(request, message, engine.program), rewritten)
+        changes = _changes_of(request, message, engine.program, partial(self._read, engine))
+        found, reports = engine.apply(changes, _settings_of(request), rewritten)
         return self._changed(request, engine, found, reports, {"heavy": heavy})
 
     def _changed(
@@ -395,12 +399,11 @@ class _Service:
     ) -> Message:
         """Return the differences of an epoch that are owned here, and their files."""
         own = self._groups[request["group"]].own
-        tables_back = []
+        differences = self._differences(request)
         for name, change in found.items():
             if name in own:
-                for sign, numbers in (("+", change.inserted), ("-", change.deleted)):
-                    rows = engine.state.relations[name].rows[engine.owned(name, numbers)]
-                    tables_back.append(Rows(f"{sign}{name}", rows))
+                sides = (engine.owned(name, numbers) for numbers in (change.inserted, change.deleted))
+                differences.put(name, *(engine.state.relations[name].rows[numbers] for numbers in sides))
         touched = engine.touched()
         files = {}
         for name in own:
@@ -416,7 +419,17 @@ class _Service:
             ],
             **more,
         }
-        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+        return self._with_differences(request, reply, differences)
+
+    def _differences(self, request: Mapping[str, Any]) -> DifferenceWriter:
+        # Who loads a state says nothing of differences, for there are none.
+        return DifferenceWriter(self._folder, self._wire.me, request["name"], request.get("most_rows", 0))
+
+    def _with_differences(
+        self, request: Mapping[str, Any], reply: Mapping[str, object], differences: DifferenceWriter
+    ) -> Message:
+        text = json.dumps({**reply, "differences": differences.files, **self._made(request)})
+        return Message(text=text, tables=tuple(differences.tables))
 
     # --- facts that are decided together ----------------------------------------------------------
 
@@ -428,7 +441,7 @@ class _Service:
         group, is_load = request["group"], request["do"] == "load"
         spec = self._groups[group]
         reply: dict[str, Any] = {"files": {}, "sizes": {}, "statistics": [], "is_wide": False}
-        tables_back: list[Rows] = []
+        differences = self._differences(request)
         # Where only others are new, the first partner has its state.
         is_due = not is_load or 0 in request["partners"]
         self._unconfirmed = (group, True) if is_due else None
@@ -447,16 +460,16 @@ class _Service:
                 content = engine.facts(name)
                 self._write_alone(name, content, request["name"], reply)
                 if name in request.get("before", {}):
-                    tables_back += self._compared(name, content.rows, request["before"][name])
+                    differences.put(name, *self._compared(content.rows, request["before"][name]))
         self._learn_values()
-        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+        return self._with_differences(request, reply, differences)
 
-    def _compared(self, name: str, rows: CodeArray, files: Sequence[str]) -> list[Rows]:
-        """Return what leads from the facts in files to these."""
+    def _compared(self, rows: CodeArray, files: Sequence[str]) -> tuple[CodeArray, CodeArray]:
+        """Return what is inserted and what is deleted on the way from the facts in files to these."""
         arity = rows.shape[1]
         before = facts_of((self._folder.read_rows(file, arity) for file in files), arity).live_rows()
         rows = rows.astype(np.int64)
-        return [Rows(f"+{name}", without_rows(rows, before)), Rows(f"-{name}", without_rows(before, rows))]
+        return without_rows(rows, before), without_rows(before, rows)
 
     def _apply_alone(self, request: Mapping[str, Any], message: Message) -> Message:
         """Let the first partner advance a group to the next epoch."""
@@ -464,20 +477,23 @@ class _Service:
         spec = self._groups[group]
         self._unconfirmed = (group, False)
         reply: dict[str, Any] = {"files": {}, "sizes": {}, "reports": [], "work": [], "is_wide": False}
-        tables_back = []
+        differences = self._differences(request)
         if self._wire.me == 0:
             engine = self._alone[group]
-            result = engine.apply(*_changes_of(request, message, spec.program))
+
+            def read(name: str, files: Sequence[str]) -> Iterator[Annotated]:
+                arity = spec.program.relations[name].arity
+                return (self._folder.read_rows(file, arity) for file in files)
+
+            changes = _changes_of(request, message, spec.program, read)
+            result = engine.apply(changes, _settings_of(request))
             for name in spec.own:
                 changed = engine.changed(name, result)
                 if not len(changed.rows):
                     continue
                 assert changed.levels is not None
                 is_deleted = changed.levels == ABSENT
-                tables_back += [
-                    Rows(f"+{name}", changed.rows[~is_deleted]),
-                    Rows(f"-{name}", changed.rows[is_deleted]),
-                ]
+                differences.put(name, changed.rows[~is_deleted], changed.rows[is_deleted])
                 if name not in request["compact"]:
                     self._write_alone(name, changed, request["name"], reply)
             for name in request["compact"]:
@@ -487,7 +503,7 @@ class _Service:
                 for r in result.strata
             ]
         self._learn_values()
-        return Message(text=json.dumps({**reply, **self._made(request)}), tables=tuple(tables_back))
+        return self._with_differences(request, reply, differences)
 
     def _write_alone(self, name: str, content: Annotated, file: str, reply: dict[str, Any]) -> None:
         is_narrow = fits_narrow(content.rows)
@@ -523,13 +539,26 @@ class _Service:
         return self._folder.write_rows(file_name(name, self._wire.me, file), content)
 
 
+# What reads a relation's rows from files.
+_Read = Callable[[str, Sequence[str]], Iterable[Annotated]]
+
+
 def _changes_of(
-    request: Mapping[str, Any], message: Message, program: Program
-) -> tuple[dict[str, CodeDelta], MaintenanceSettings]:
-    """Return the changes of a request, and how to follow them."""
+    request: Mapping[str, Any], message: Message, program: Program, read: _Read
+) -> dict[str, CodeDelta]:
+    """Return the changes of a request: rows that it has, and those in files that partners wrote."""
     tables = {table.name: table.rows for table in message.tables}
     changes = {}
     for name in request["changed"]:
         nothing = np.empty((0, program.relations[name].arity), np.int64)
-        changes[name] = CodeDelta(tables.get(f"+{name}", nothing), tables.get(f"-{name}", nothing))
-    return changes, MaintenanceSettings(Strategy(request["strategy"]), request["switch"])
+        sides = [tables.get(f"{sign}{name}", nothing) for sign in "+-"]
+        files, *filed = request["filed"].get(name, ((), 0, 0))
+        parts = split_difference(read(name, files)) if files else ([], [])
+        inserted, deleted = (np.concatenate([rows, *more]) for rows, more in zip(sides, parts, strict=True))
+        sizes = (len(sides[0]) + filed[0], len(sides[1]) + filed[1])
+        changes[name] = CodeDelta(inserted, deleted, sizes)
+    return changes
+
+
+def _settings_of(request: Mapping[str, Any]) -> MaintenanceSettings:
+    return MaintenanceSettings(Strategy(request["strategy"]), request["switch"])

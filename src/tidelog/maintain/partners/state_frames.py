@@ -32,9 +32,9 @@ def state_frame(spark: "SparkSession", folder: Folder, files: Sequence[str], ari
         return read_codes(spark, folder, files, arity)
     columns = _names(arity)
     names = f.create_map(*(f.lit(each) for pair in ages.items() for each in pair))
-    types = {**dict.fromkeys(columns, "long"), _LEVEL: "int"}
-    rows = read_files(spark, folder, files, types, with_file=True)
-    aged = rows.select(*columns, _LEVEL, names[f.col(FILE)].alias(_AGE))
+    aged = _read_levels(spark, folder, files, arity, with_file=True).select(
+        *columns, _LEVEL, names[f.col(FILE)].alias(_AGE)
+    )
     return _latest(aged, columns)
 
 
@@ -52,9 +52,28 @@ def changed_frame(base: "DataFrame", inserted: CodeArray, deleted: CodeArray) ->
     return _latest(aged.unionByName(changes.withColumn(_AGE, f.lit(1))), columns)
 
 
+def difference_frame(
+    spark: "SparkSession", folder: Folder, files: Sequence[str], rows: CodeArray, *, are_deleted: bool
+) -> "DataFrame":
+    """Return these rows, and those of files that an epoch deleted, or those that it inserted."""
+    from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
+
+    is_deleted = f.col(_LEVEL) == ABSENT
+    filed = _read_levels(spark, folder, files, rows.shape[1])
+    found = filed.where(is_deleted if are_deleted else ~is_deleted).select(*_names(rows.shape[1]))
+    return found.unionByName(frame_of_rows(spark, rows)) if len(rows) else found
+
+
 def frame_of_rows(spark: "SparkSession", rows: CodeArray) -> "DataFrame":
     """Return the codes of facts that the driver has as a data frame."""
     return spark.createDataFrame(_table(rows))
+
+
+def _read_levels(
+    spark: "SparkSession", folder: Folder, files: Sequence[str], arity: int, *, with_file: bool = False
+) -> "DataFrame":
+    types = {**dict.fromkeys(_names(arity), "long"), _LEVEL: "int"}
+    return read_files(spark, folder, files, types, with_file=with_file)
 
 
 def _latest(aged: "DataFrame", columns: Sequence[str]) -> "DataFrame":
