@@ -6,7 +6,6 @@ their order; each receives the differences of what it reads. When all are done, 
 manifest that names the files of every group: the consistent cut that a restart returns to.
 """
 
-import hashlib
 import time
 import uuid
 import weakref
@@ -66,7 +65,7 @@ from tidelog.maintain.partners.frame_changes import (
 )
 from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
-from tidelog.maintain.partners.manifest import Manifest, Manifests
+from tidelog.maintain.partners.manifest import Manifest, Manifests, fingerprint_of
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
 from tidelog.maintain.partners.rule_change import (
@@ -84,13 +83,11 @@ from tidelog.maintain.partners.session_routes import cut_for
 from tidelog.maintain.partners.state_files import Found, found_in, write_inputs
 from tidelog.maintain.partners.state_frames import changed_frame, frame_of_rows, state_frame
 from tidelog.maintain.projections import project_negations
-from tidelog.program import print_program
 from tidelog.program.nodes import Program, Stratum
 from tidelog.program.subprogram import subprogram
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.kernel import CodeArray
 from tidelog.values.codec import Codec
-from tidelog.version import own_version
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -139,7 +136,7 @@ class SparkMaintainedEngine(IncomingFacts):
 
     def evaluate(self, observer: Observer) -> RunStatistics:
         """Evaluate every relation to its fixpoint, group by group."""
-        # Constants get their codes first: whoever asks for them later need not read workers' texts.
+        # First of all: whoever asks for these codes later need not read workers' texts.
         codes_of_constants(self._program.strata, self._codec)
         rows, written = self.write_incoming(self._program.relations)
         for name, found in rows.items():
@@ -522,7 +519,7 @@ class SparkMaintainedEngine(IncomingFacts):
         """Continue from the manifest on shared storage and return its epoch, or None without a manifest."""
         if self._manifests is None:
             return None
-        manifest = self._manifests.read(self._fingerprint(), self._codec, self.numbering)
+        manifest = self._manifests.read(fingerprint_of(self._program), self._codec, self.numbering)
         if manifest is None:
             return None
         self._epoch, self._applied = manifest.epoch, list(manifest.applied)
@@ -565,7 +562,7 @@ class SparkMaintainedEngine(IncomingFacts):
             ]  # fmt: skip
             manifest = Manifest(
                 epoch,
-                self._fingerprint(),
+                fingerprint_of(self._program),
                 tuple(applied[-_IDS_KEPT:]),
                 self._input_files,
                 groups,
@@ -578,11 +575,6 @@ class SparkMaintainedEngine(IncomingFacts):
     def _rows_of(self, name: str, change: RelationChange) -> tuple[CodeArray, CodeArray]:
         arity = self._arity(name)
         return fact_rows(change.inserted, arity), fact_rows(change.deleted, arity)
-
-    def _fingerprint(self) -> str:
-        # Directives say where facts come from and go to, which is another matter.
-        text = f"{own_version()}\n{print_program(replace(self._program, directives=()))}"
-        return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
     def close(self) -> None:
         """Release resident partners."""

@@ -11,11 +11,12 @@ Every name is new, so sessions that work here at the same time write different f
 manifest names them.
 """
 
+import hashlib
 import json
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, field
+from dataclasses import asdict, field, replace
 from typing import Any
 
 import numpy as np
@@ -27,8 +28,11 @@ from tidelog.engine.spark.stores.systems import without_secrets
 from tidelog.engine.spark.texts import FiledDictionary, TextFile, filed_symbols
 from tidelog.engine.spark.value_records import FiledRecords
 from tidelog.errors import Diagnostic, TidelogError
+from tidelog.program import print_program
+from tidelog.program.nodes import Program
 from tidelog.values.codec import Codec
 from tidelog.values.records import NIL
+from tidelog.version import own_version
 
 _FORMAT = 5
 # Values and numbers in more files than this become one file.
@@ -275,3 +279,10 @@ def _differs(uri: str) -> Diagnostic:
         message=f"`{uri}` keeps the state of another program, or of another version of tidelog",
         hint="give another folder as storage, or delete this one",
     )
+
+
+def fingerprint_of(program: Program) -> str:
+    """Return what tells a program, and the version that keeps its state, from all others."""
+    # Directives say where facts come from and go to, which is another matter.
+    text = f"{own_version()}\n{print_program(replace(program, directives=()))}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
