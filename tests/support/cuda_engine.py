@@ -7,6 +7,7 @@ from support.programs import Facts, Relations, build, insert, read
 from tidelog.engine.cuda import CudaEngine
 from tidelog.engine.cuda.cupy_device import open_device
 from tidelog.engine.cuda.device import Device
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.protocol import Settings, SilentObserver, UserFunctions
 from tidelog.errors import TidelogError
 from tidelog.program.nodes import Program
@@ -35,7 +36,8 @@ def run_kernels(
     built = build(program) if isinstance(program, str) else program
     codec = Codec(built.types)
     chosen = HostDevice() if device is None else device
-    engine = CudaEngine(built, codec, settings or Settings(jobs=1), functions or {}, chosen)
+    known = with_tables(built, functions or {})
+    engine = CudaEngine(built, codec, settings or Settings(jobs=1), known, chosen)
     for relation, facts in (inputs or {}).items():
         insert(engine, built.relations[relation], codec, facts)
     engine.evaluate(SilentObserver())

@@ -3,6 +3,7 @@
 from support.epochs import Maintained
 from support.programs import read, run_program
 from support.resident_threads import no_spark
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.maintain.partners.state_files import read_annotated
 from tidelog.maintain.spark import SparkMaintainedEngine
@@ -23,7 +24,8 @@ class Resident(Maintained):
             no_spark(self.partners), partners=self.partners, driver_facts=self.driver_facts, resident=True,
             attempts=self.attempts, replicated_facts=self.replicated_facts, delta_facts=self.delta_facts,
         )  # fmt: skip
-        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
+        functions = with_tables(self.program, self.functions)
+        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, functions, chosen)
 
     def relations(self):
         """Return all facts."""

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from support.programs import insert, read
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark import engine as spark_engine
 from tidelog.engine.spark.engine import Placement, SparkEngine
@@ -84,7 +85,7 @@ def evaluate(
     with tempfile.TemporaryDirectory() as folder, threads_for_workers():
         chosen = options(folder, partners, **others)
         settings = replace(LIMIT, iteration_limit=limit)
-        engine = SparkEngine(program, codec, settings, functions or {}, chosen)
+        engine = SparkEngine(program, codec, settings, with_tables(program, functions or {}), chosen)
         for name, facts in inputs.items():
             insert(engine, program.relations[name], codec, facts)
         engine.evaluate(SilentObserver())

@@ -12,6 +12,7 @@ from support.compiled import SOURCES, library, needs_compiler
 from support.programs import build, insert, not_yet, outputs, read, read_inputs, run, show
 from support.strategies import RandomProgram, dense_programs, programs
 from tidelog.engine.functions import bind_functions
+from tidelog.engine.lattice_tables import with_tables
 from tidelog.engine.libraries import Libraries
 from tidelog.engine.protocol import Settings, SilentObserver
 from tidelog.engine.spark.engine import SparkEngine, Where
@@ -26,7 +27,7 @@ def evaluate(spark, program, inputs, functions, *, options=None, limit=None):
     """Return every relation after evaluation on workers, and where each stratum ran."""
     codec = Codec(program.types)
     chosen = SparkOptions(spark, driver_facts=-1, partners=2, **(options or {}))
-    engine = SparkEngine(program, codec, limit or Settings(jobs=1), functions, chosen)
+    engine = SparkEngine(program, codec, limit or Settings(jobs=1), with_tables(program, functions), chosen)
     for name, facts in inputs.items():
         insert(engine, program.relations[name], codec, facts)
     engine.evaluate(SilentObserver())
