@@ -173,7 +173,7 @@ NIGHTS = st.lists(
 
 
 # A run takes seconds: a failing case is shown as it is, not shrunk.
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(900)
 @settings(
     max_examples=2,
     phases=(Phase.explicit, Phase.generate),
@@ -207,7 +207,7 @@ POINTS = (
 )
 
 
-@pytest.mark.timeout(1200)
+@pytest.mark.timeout(900)
 def test_a_large_change_that_breaks_off_is_continued(spark, tmp_path, local, monkeypatch):
     """Wherever a night ends, the next run finishes it: nothing is lost or published twice."""
     folder, here = tmp_path / "workers", tmp_path / "here"
