@@ -65,6 +65,7 @@ from tidelog.storage.projected import Projection
 from tidelog.storage.relation_image import read_relation, write_relation
 from tidelog.values.codec import Codec
 from tidelog.values.image import Add, ArrayOf
+from tidelog.values.memory import give_back_unused
 
 _LEVELS_PER_MEMORY_CHECK = 64
 
@@ -145,6 +146,8 @@ class LocalMaintainedEngine(LocalEngine):
         self.groups.commit()
         self.paths.commit()
         self.timelines.commit()
+        # Epochs need little of the memory that joins and the indexes which were dropped have used.
+        give_back_unused()
         return statistics
 
     def _run_once(

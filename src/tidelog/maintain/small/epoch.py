@@ -22,7 +22,7 @@ from tidelog.maintain.small.stratum import SmallStratum
 from tidelog.storage.kernel import Int64s
 from tidelog.storage.structs import addresses_of, columns, first_struct, words_of
 from tidelog.values.image import Add, ArrayOf
-from tidelog.values.memory import give_back_unused
+from tidelog.values.memory import give_back_unused, zeros
 
 if TYPE_CHECKING:
     from tidelog.maintain.engine import LocalMaintainedEngine
@@ -86,12 +86,12 @@ class SmallEpochs:
         self._tables.strata["row_limit"] = _QUEUE_ROWS
         self._is_used = np.zeros(len(strata), np.bool_)
         self._is_beyond = np.zeros(len(strata), np.bool_)
-        self._queue = np.empty(_QUEUE_ROWS, np.int64)
-        self._taken = np.empty(_QUEUE_ROWS, np.int64)
-        self._journal = np.empty(2 * _JOURNAL_ROWS, words_of(layout.TouchedRow))
+        self._queue = _room_for(_QUEUE_ROWS, np.int64)
+        self._taken = _room_for(_QUEUE_ROWS, np.int64)
+        self._journal = _room_for(2 * _JOURNAL_ROWS, words_of(layout.TouchedRow))
         # Each row of a stratum has one offer at most, and is in the journal then.
-        self._offers = np.empty(len(self._journal), words_of(layout.Offer))
-        self._changed = np.empty(2 * _JOURNAL_ROWS, np.int64)
+        self._offers = _room_for(len(self._journal), words_of(layout.Offer))
+        self._changed = _room_for(2 * _JOURNAL_ROWS, np.int64)
         self._all_counters = np.zeros(1, words_of(layout.Counters))
         self._counters = first_struct(layout.Counters, self._all_counters)
         self._counter_words = self._all_counters.view(np.int64)
@@ -361,8 +361,8 @@ class SmallEpochs:
 
     def _enlarge_journal(self) -> None:
         used = int(self._counters.touched_count)
-        self._journal = np.concatenate([self._journal[:used], np.empty_like(self._journal)])
-        self._offers = np.empty(len(self._journal), self._offers.dtype)
+        self._journal = _enlarged(self._journal, used, used + len(self._journal))
+        self._offers = _room_for(len(self._journal), self._offers.dtype)
         self._counters.journal_room = len(self._journal)
         self._addresses = np.empty((0, 2), np.int64)
         self._make_room_for_changed(int(self._counters.changed_count))
@@ -371,7 +371,7 @@ class SmallEpochs:
         """Make room for all rows that were noted or may enter the journal."""
         needed = self._noted + len(self._journal)
         if needed > self._changed.size:
-            self._changed = np.concatenate([self._changed[:used], np.empty(2 * needed - used, np.int64)])
+            self._changed = _enlarged(self._changed, used, 2 * needed)
             self._addresses = np.empty((0, 2), np.int64)
 
     def _make_room(self, stratum: int) -> None:
@@ -387,3 +387,15 @@ class SmallEpochs:
                 if number == short:
                     index.admit(int(self._counters.short_key), relations[name].count)
         self._sync.write_some(relations, names)
+
+
+def _room_for(count: int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+    """Return room for what few epochs need all of; what none has written takes no memory."""
+    return zeros((count,), np.dtype(dtype), is_sparse=True)
+
+
+def _enlarged(array: npt.NDArray[Any], used: int, count: int) -> npt.NDArray[Any]:
+    """Return room for so many with the first ones of an array."""
+    larger = _room_for(count, array.dtype)
+    larger[:used] = array[:used]
+    return larger
