@@ -176,7 +176,7 @@ class LocalMaintainedEngine(LocalEngine):
                 observer.iteration_finished(number, found.iterations, found.facts, self._state.size())
                 self._check_memory()
                 return found
-        return super()._run_once(number, stratum, context, observer)
+        return super()._run_kind(number, stratum, context, observer)
 
     def _stratum_run(self, number: int, stratum: Stratum, context: RunContext) -> StratumRun:
         """Return what evaluates a stratum by its delta rules, and counts derivations if epochs need that."""

@@ -4,7 +4,7 @@
 every other walk, is written with them. A test compares both with the fields of `nodes.py`.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeVar, assert_never
 
@@ -197,6 +197,18 @@ def relations_read(roots: Iterable[Node]) -> frozenset[str]:
 def earlier_relations(stratum: nodes.Stratum) -> frozenset[str]:
     """Return the relations of earlier strata that a stratum's rules and subsumptions look at."""
     return relations_read((stratum,)) - frozenset(stratum.relations)
+
+
+def last_used(strata: Sequence[nodes.Stratum]) -> list[list[str]]:
+    """Return for each stratum the relations that no later one looks at, but this one does."""
+    last = {name: number for number, each in enumerate(strata) for name in relations_read((each,))}
+    for number, stratum in enumerate(strata):
+        for name in stratum.relations:
+            last.setdefault(name, number)
+    found: list[list[str]] = [[] for _ in strata]
+    for name, number in last.items():
+        found[number].append(name)
+    return found
 
 
 def counts(rule: nodes.Rule) -> bool:

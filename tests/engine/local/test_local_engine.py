@@ -559,3 +559,35 @@ def test_facts_that_no_rule_derives_twice_are_appended(monkeypatch, jobs):
 
     assert found == run(text, inputs=facts)
     assert set(appended) == {2, 3}
+
+
+def test_indexes_go_with_the_last_stratum_that_looks_at_them():
+    """Later strata find the indexes of earlier ones that they join; nobody finds those of others."""
+    program = build(
+        """
+        .decl edge(x: number, y: number)
+        .input edge
+        .decl path(x: number, y: number)
+        path(x, y) :- edge(x, y).
+        path(x, z) :- path(x, y), edge(y, z).
+        .decl round(x: number)
+        round(x) :- path(x, y), edge(y, x).
+        .decl last(x: number)
+        last(x) :- round(x), !path(x, 1000), edge(x, _).
+        .output last
+        """
+    )
+    engine, _ = engine_of(program)
+    engine.insert("edge", list(np.array(RING["edge"]).T))
+    held = []
+
+    class Watch(SilentObserver):
+        def stratum_finished(self, number, statistics):  # noqa: ARG002 - an observer's method
+            relations = engine._state.relations
+            indexed = {name for name in ("edge", "path") if relations[name].all_indexes()}
+            held.append((statistics.relations, indexed))
+
+    engine.evaluate(Watch())
+    assert [indexed for relations, indexed in held if "path" in relations] == [{"edge"}]
+    assert held[-1] == (("last",), set())
+    assert engine.size("last") == SIZE

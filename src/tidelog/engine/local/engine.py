@@ -34,7 +34,7 @@ from tidelog.engine.protocol import (
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.plan.lattice_paths import plan_paths
 from tidelog.program.nodes import Program, Stratum
-from tidelog.program.walk_nodes import earlier_relations
+from tidelog.program.walk_nodes import earlier_relations, last_used
 from tidelog.storage.kernel import Int64s
 from tidelog.values.codec import Codec
 
@@ -77,6 +77,7 @@ class LocalEngine:
         self._program, self._counted = counted.program, counted.rules
         # Relations that are no more than an index of another one.
         self._projections: Mapping[str, Projection] = {}
+        self._last_used = last_used(self._program.strata)
 
     def _number_functors(self) -> dict[str, NumberFunctor]:
         """Return the functions that return the numbers of derivations, by functor."""
@@ -174,6 +175,15 @@ class LocalEngine:
             return self._run_once(number, stratum, context, observer)
 
     def _run_once(
+        self, number: int, stratum: Stratum, context: RunContext, observer: Observer
+    ) -> StratumStatistics:
+        """Run one stratum, and let go the indexes that no later one looks at."""
+        statistics = self._run_kind(number, stratum, context, observer)
+        for name in self._last_used[number]:
+            self._state.relations[name].forget_indexes()
+        return statistics
+
+    def _run_kind(
         self, number: int, stratum: Stratum, context: RunContext, observer: Observer
     ) -> StratumStatistics:
         """Run one stratum, as a graph if it is one."""
