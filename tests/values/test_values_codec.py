@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from support.value_types import TYPES, VALUES, same, type_names, typed_columns, value_key
 from tidelog.errors import TidelogError
 from tidelog.values import NIL, Branch, BranchType, Codec, Field, Kind, TextError, ValueType
+from tidelog.values.order_bytes import order_bytes
 
 
 @given(typed_columns(max_size=20))
@@ -77,6 +78,20 @@ def test_keys_sort_in_value_order(typed):
     order = np.argsort(codec.order_keys(codes, name), kind="stable").tolist()
 
     assert same([values[row] for row in order], sorted(values, key=value_key))
+
+
+@given(typed_columns(max_size=30))
+def test_bytes_sort_in_value_order(typed):
+    """Values are sorted by their bytes as by their keys, and only equal values have equal bytes."""
+    name, values = typed
+    codec = Codec(TYPES)
+    codes = np.unique(codec.encode_column(values, name))
+
+    found = [order_bytes(code, codec.resolve(name), codec) for code in codes.tolist()]
+
+    keys = codec.order_keys(codes, name).tolist()
+    assert sorted(range(len(codes)), key=found.__getitem__) == sorted(range(len(codes)), key=keys.__getitem__)
+    assert len(set(found)) == len(codes)
 
 
 @given(st.lists(type_names, min_size=1, max_size=3), st.data())

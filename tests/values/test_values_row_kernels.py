@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from support.code_rows import as_rows, as_tuples, distinct, row_lists
 from support.kernel_oracles import oracle_of
-from tidelog.values.record_order import raise_heights
+from tidelog.values.nesting import raise_heights
 from tidelog.values.row_kernels import FREE, fill_row_table, intern_rows
 
 codes = st.integers(0, 3) | st.sampled_from([-1, 2**32, 2**32 + 1, -(2**63), 2**63 - 1])

@@ -100,12 +100,13 @@ def _plain_text(column: "pa.ChunkedArray") -> "pa.ChunkedArray":
 
 
 def _nested_texts(column: "pa.ChunkedArray", type_name: str, codec: Codec) -> Codes:
-    parts = [np.empty(0, dtype=np.int64)]
-    for chunk in column.chunks:
-        texts = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
-        distinct = [_parse(text, type_name, codec) for text in texts.dictionary.to_pylist()]
-        parts.append(np.array(distinct, dtype=np.int64)[numbers_of(texts.indices)])
-    return np.concatenate(parts)
+    try:
+        return codec.parse_column(column, type_name)
+    except TextError:
+        # Which text it is.
+        for text in column.to_pylist():
+            _parse(text, type_name, codec)
+        raise
 
 
 def _parse(text: str, type_name: str, codec: Codec) -> int:

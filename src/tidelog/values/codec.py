@@ -8,6 +8,7 @@ import numpy as np
 
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.values.arrow import pa
+from tidelog.values.arrow_numbers import numbers_of
 from tidelog.values.codes import (
     NUMBER_MAX,
     NUMBER_MIN,
@@ -183,6 +184,7 @@ class Codec:
             case Kind.SYMBOL:
                 return cast("list[Value]", self.symbols.decode(codes))
             case Kind.RECORD | Kind.ADT:
+                self.records.expect(codes)
                 return self._decode_nested(codes.tolist(), value_type)
 
     def _encode_simple(self, value: Value, value_type: ValueType) -> int:
@@ -373,6 +375,17 @@ class Codec:
 
     # --- Arrow -----------------------------------------------------------------------------
 
+    def parse_column(self, texts: "pa.ChunkedArray", type_name: str) -> Codes:
+        """Return the codes of symbols, or of values that texts write, each different one read once."""
+        if self.is_symbol(type_name):
+            return self.symbols.encode_arrow(texts)
+        parts = [np.empty(0, dtype=np.int64)]
+        for chunk in texts.chunks:
+            encoded = chunk if pa.types.is_dictionary(chunk.type) else chunk.dictionary_encode()
+            distinct = [self.parse(text, type_name) for text in encoded.dictionary.to_pylist()]
+            parts.append(np.array(distinct, dtype=np.int64)[numbers_of(encoded.indices)])
+        return np.concatenate(parts)
+
     def column_to_arrow(self, codes: Codes, type_name: str) -> "pa.Array":
         """Return values as an Arrow column: int64, uint64, float64, or string.
 
@@ -388,6 +401,7 @@ class Codec:
             case Kind.SYMBOL:
                 return self.symbols.to_arrow(codes)
             case Kind.RECORD | Kind.ADT:
+                self.records.expect(codes)
                 return self._distinct_texts(codes, lambda code: self.format(code, type_name))
 
     def column_to_text(self, codes: Codes, type_name: str, style: Style = Style.PLAIN) -> "pa.Array":

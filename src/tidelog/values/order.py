@@ -8,7 +8,8 @@ import numpy as np
 from tidelog.dataclass import dataclass
 from tidelog.values.codes import Codes, float_order, unsigned_order
 from tidelog.values.dictionary import Dictionary
-from tidelog.values.record_order import Resolve, rank_records
+from tidelog.values.nesting import Resolve
+from tidelog.values.record_order import rank_records
 from tidelog.values.records import Records
 from tidelog.values.types import Kind, ValueType
 

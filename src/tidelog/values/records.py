@@ -49,6 +49,17 @@ class Records:
             self._give_codes(shelf, before)
             return shelf.codes[places]
 
+    def find(self, rows: Codes) -> Codes:
+        """Return the code of every row of a two-dimensional array, -1 for those that have none."""
+        with self._lock:
+            shelf = self._shelves.get(rows.shape[1])
+            if shelf is None:
+                return np.full(len(rows), -1, dtype=np.int64)
+            return shelf.find(np.ascontiguousarray(rows, dtype=np.int64))
+
+    def expect(self, codes: Codes) -> None:
+        """Prepare for being asked for these and what is inside them, one by one."""
+
     def code_of(self, row: Sequence[int]) -> int:
         """Return the code of one row."""
         return int(self.intern(np.array([row], dtype=np.int64).reshape(1, len(row)))[0])
@@ -158,13 +169,24 @@ class _Shelf:
         self.count = kernels.intern_rows(rows, self._table, self._hashes, self.contents, self.count, places)
         return places
 
+    def find(self, rows: Codes) -> Codes:
+        """Return the code of every row, -1 for those that are not kept."""
+        before = self.count
+        places = self.intern(rows)
+        codes = np.where(places < before, self.codes[places], -1)
+        self._keep(before)
+        return codes
+
     def forget(self, code: int) -> None:
         """Forget the rows with codes from this one on."""
-        kept = int(np.searchsorted(self.codes[: self.count], code))
-        if kept < self.count:
-            self.count = kept
+        self._keep(int(np.searchsorted(self.codes[: self.count], code)))
+
+    def _keep(self, count: int) -> None:
+        """Keep only the first rows."""
+        if count < self.count:
+            self.count = count
             self._table[:] = kernels.FREE
-            kernels.fill_row_table(self._table, self._hashes, kept)
+            kernels.fill_row_table(self._table, self._hashes, count)
 
     def _reserve(self, wanted: int) -> None:
         if wanted > self.codes.size:
