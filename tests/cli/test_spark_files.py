@@ -18,6 +18,7 @@ from support.command_line import Command, make_command
 from tidelog.engine.spark import engine as spark_engine
 from tidelog.engine.spark import opening, sorted_facts
 from tidelog.engine.spark.texts import FiledDictionary
+from tidelog.engine.spark.value_records import FiledRecords
 from tidelog.io import shares, staging
 from tidelog.session import load
 from tidelog.views import write_parts
@@ -52,10 +53,27 @@ chosen(x) :- small(x), reach(x, _).
 .decl none(x: symbol)
 .output none
 none(x) :- reach(x, x), x = "nobody".
+.type Spot = [at: number, name: symbol]
+.type Spots = [first: Spot, rest: Spots]
+.type Shape = Dot {} | Box {spot: Spot, size: float}
+.decl place(s: Spot, all: Spots, shape: Shape)
+.input place
+.decl placed(s: Spot, all: Spots, shape: Shape, n: number)
+.output placed
+.output placed(filename="placed.quoted", rfc4180=true)
+.output placed(IO=jsonfile, format=object)
+.output placed(IO=parquet)
+placed(s, a, h, 0) :- place(s, a, h).
+placed(s, a, $Box(f, 0.5), n) :- place(s, [f, a], _), s = [n, _].
 """
 FILES = ("reach.csv", "reach.quoted", "reach.gz", "reach.json", "reach.parquet")
-OUTPUTS = (*FILES, "cost.csv", "numbers.csv", "chosen.csv", "none.csv")
-FEW = PROGRAM.replace(".output reach(", "// ").replace(".output numbers", "")
+PLACED = ("placed.csv", "placed.quoted", "placed.json", "placed.parquet")
+OUTPUTS = (*FILES, *PLACED, "cost.csv", "numbers.csv", "chosen.csv", "none.csv")
+FEW = (
+    PROGRAM.replace(".output reach(", "// ").replace(".output numbers", "").replace(".output placed(", "// ")
+)
+# A text that stands in quotes inside a record.
+QUOTED = r'"[a, \"b\"]\n\0"'
 EVERYWHERE = ("--engine", "spark", "--spark-option", "driver_facts=0", "--spark-option", "partners=2")
 
 
@@ -76,6 +94,12 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (facts / "follows.facts.gz").write_bytes(gzip.compress("".join(edges).encode()))
     (facts / "more.csv").write_text('"ann","a ""b"""\n"a ""b""",bob\n')
     (facts / "small.facts").write_text("ann\nbob\nann\n")
+    spots = [f"[{draw.choice([-1, 7, 2**40])}, {draw.choice([*names[:4], QUOTED])}]" for _ in range(40)]
+    shapes = ["$Dot", "$Dot()", *(f"$Box({spot}, {draw.choice(['1', '-2.5', 'nan'])})" for spot in spots)]
+    lists = ["nil", *(f"[{spot}, [{draw.choice(['nil', *spots])} , nil]]" for spot in spots)]
+    spots.append("nil")
+    places = [tuple(map(draw.choice, (spots, lists, shapes))) for _ in range(200)]
+    (facts / "place.facts").write_text("".join("\t".join(each) + "\n" for each in places))
     (tmp_path / "p.dl").write_text(PROGRAM)
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -106,6 +130,7 @@ def test_outputs_are_those_of_the_local_engine(folder, tidelog, monkeypatch):
     monkeypatch.setattr(load.io, "read_relation", lambda *_: pytest.fail("the driver reads a file"))
     monkeypatch.setattr(load.io, "begin_relation", lambda *_: pytest.fail("the driver reads ahead"))
     monkeypatch.setattr(FiledDictionary, "_read", lambda _: pytest.fail("the driver read all texts"))
+    monkeypatch.setattr(FiledRecords, "_read", lambda _: pytest.fail("the driver read all records"))
     facts = spark_engine.SparkEngine.facts
 
     def no_facts(self, name):
@@ -134,7 +159,7 @@ def test_small_and_large_files_go_together(folder, tidelog):
     found = tidelog("run", "p.dl", "-F", "facts", "-D", "spark", *mixed)
 
     assert found == local
-    for name in ("reach.csv", "cost.csv", "chosen.csv", "none.csv"):
+    for name in ("reach.csv", "cost.csv", "chosen.csv", "none.csv", "placed.csv"):
         assert (folder / "spark" / name).read_bytes() == (folder / "local" / name).read_bytes(), name
 
 
@@ -146,7 +171,7 @@ def test_many_batches_make_the_same_file(folder, tidelog, monkeypatch):
 
     tidelog("run", "p.dl", "-F", "facts", "-D", "spark", *EVERYWHERE)
 
-    for name in ("reach.csv", "cost.csv"):
+    for name in ("reach.csv", "cost.csv", "placed.csv"):
         assert (folder / "spark" / name).read_bytes() == (folder / "local" / name).read_bytes(), name
 
 
@@ -166,6 +191,8 @@ def test_mistakes_are_those_of_the_local_engine(folder, tidelog):
     with (folder / "facts" / "more.csv").open("a") as file:
         file.write('"open\n')
     (folder / "facts" / "small.facts").write_bytes(b"a\n\xff\nb\n")
+    with (folder / "facts" / "place.facts").open("a") as file:
+        file.write("[1, a]\tnil\t$Dot\n[1, a\tnil\t$Dot\n[1, a]\tnil\t$Line(1)\n[x, a]\tnil\t$Dot\n")
 
     local = tidelog("run", "p.dl", "-F", "facts", "-D", "local")
     found = tidelog("run", "p.dl", "-F", "facts", "-D", "spark", *EVERYWHERE)
@@ -173,6 +200,7 @@ def test_mistakes_are_those_of_the_local_engine(folder, tidelog):
     assert found == local
     assert local[0] == 1
     assert "sale.facts:302:" in local[2]
+    assert "place.facts:202:" in local[2]
     assert "10 more mistakes like these" in local[2]
     assert not (folder / "spark").exists()
 
@@ -201,7 +229,7 @@ def test_parts_are_the_files_that_one_would_be(folder, tidelog, spark):
 
     spark.conf.unset("spark.sql.adaptive.coalescePartitions.enabled")
     local, parts = folder / "local", folder / "parts"
-    for name in ("reach.csv", "numbers.csv", "chosen.csv", "none.csv"):
+    for name in ("reach.csv", "numbers.csv", "chosen.csv", "none.csv", "placed.csv", "placed.quoted"):
         assert joined(parts / name) == (local / name).read_bytes(), name
     assert gzip.decompress(joined(parts / "reach.gz")) == gzip.decompress((local / "reach.gz").read_bytes())
     found = pa.concat_tables([pq.read_table(path) for path in sorted((parts / "reach.parquet").iterdir())])

@@ -21,9 +21,12 @@ class LazyColumns(Sequence[Codes]):
         width: int,
         read: Callable[[], Sequence[Codes]],
         code_frame: "Callable[[str], DataFrame]",
+        folder_uri: str,
     ) -> None:
         self.facts = facts
         self.code_frame = code_frame
+        # The folder that driver and workers share.
+        self.folder_uri = folder_uri
         self._width = width
         self._read = read
         self._columns: Sequence[Codes] | None = None

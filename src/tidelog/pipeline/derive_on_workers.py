@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
+from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.frames import belongs_to_workers, frame_of, frame_of_codes, frame_of_columns
-from tidelog.engine.spark.ingest import is_divisible
+from tidelog.engine.spark.nested_values import nested_places
 from tidelog.engine.spark.texts import FEW_TEXTS
 from tidelog.engine.spark.value_files import has_unread_values
 from tidelog.maintain.partners.frame_changes import FramedChange
@@ -18,6 +19,7 @@ from tidelog.pipeline.derive import Before, Derived, FrameChange, SessionDeriver
 from tidelog.pipeline.facts import ArrowFacts, SourceFacts, arrow_schema, published_columns
 from tidelog.pipeline.framed_facts import DIFF, FramedFacts, compare, write_signed
 from tidelog.session.framed import apply_frames
+from tidelog.session.nested_frames import with_plain_texts
 from tidelog.views.facts import FactSet, FixedFacts
 
 if TYPE_CHECKING:
@@ -116,6 +118,12 @@ class WorkerDeriver(SessionDeriver):
         return self._data(name, frame) if is_read_here else frame
 
     @property
+    def _shared(self) -> Folder:
+        """Return the folder that driver and workers share."""
+        assert self._session is not None
+        return Folder(cast("Any", self._session.snapshot.engine).folder_uri)
+
+    @property
     def _most(self) -> int:
         assert self._session is not None
         return int(cast("Any", self._session.snapshot.engine).most_driver_facts)
@@ -125,8 +133,7 @@ class WorkerDeriver(SessionDeriver):
         return len(self._session[relation])
 
     def _is_divisible(self, relation: str) -> bool:
-        assert self._session is not None
-        return is_divisible(self._bound.relation(relation), self._session.snapshot.codec)
+        return self._bound.relation(relation).arity > 0
 
     def _looked_at(self, change: FrameChange) -> FrameChange | None:
         """Return a change that the driver has read, or None if it is too large for that."""
@@ -161,7 +168,7 @@ class WorkerDeriver(SessionDeriver):
         own = self._bound.relation(facts.name)
         if not self._are_texts_elsewhere(facts.name, len(facts)):
             return self._table(facts)
-        frame = frame_of_columns(facts.unordered_codes(), own, facts.codec, self._spark)
+        frame = frame_of_columns(facts.unordered_codes(), own, facts.codec, self._spark, self._shared)
         schema = arrow_schema(published_columns(own, self._bound.program))
         return FramedFacts(frame, len(facts), schema)
 
@@ -170,11 +177,13 @@ class WorkerDeriver(SessionDeriver):
         return self._are_texts_elsewhere(name, max((table.num_rows for table in tables), default=0))
 
     def _are_texts_elsewhere(self, name: str, rows: int) -> bool:
-        """Say whether facts have more texts than the driver looks up in the files of workers."""
+        """Say whether facts have more texts than the driver looks up in the files of workers, or records."""
         assert self._session is not None
-        codec, columns = self._session.snapshot.codec, self._bound.relation(name).columns
-        count = rows * sum(codec.is_symbol(column.type) for column in columns)
-        return count > FEW_TEXTS and has_unread_values(codec) and self._is_divisible(name)
+        codec, own = self._session.snapshot.codec, self._bound.relation(name)
+        if not has_unread_values(codec) or not rows:
+            return False
+        count = rows * sum(codec.is_symbol(column.type) for column in own.columns)
+        return count > FEW_TEXTS or bool(nested_places(own, codec))
 
     def _framed_changes(self, changes: Mapping[str, FrameChange]) -> dict[str, FramedChange]:
         return {
@@ -184,10 +193,13 @@ class WorkerDeriver(SessionDeriver):
 
     def _coded(self, name: str, facts: "Facts | None") -> "DataFrame | None":
         """Return facts as a frame with the columns c0, c1, ..."""
+        assert self._session is not None
         if facts is None:
             return None
         frame = frame_of(facts, self._spark) if isinstance(facts, pa.Table) else facts
-        return frame.toDF(*(f"c{place}" for place in range(self._bound.relation(name).arity)))
+        own = self._bound.relation(name)
+        named = frame.toDF(*(f"c{place}" for place in range(own.arity)))
+        return with_plain_texts(named, own, self._session.snapshot.codec)
 
     def _frame(self, relation: str) -> "DataFrame | None":
         """Return the facts of a relation as a frame, or None if the driver has them, or few."""

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.frames import frame_of
-from tidelog.engine.spark.ingest import collect_replies
+from tidelog.engine.spark.replies import collect_replies
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.pipeline.facts import parquet_files
 from tidelog.pipeline.past import PastFiles, lost_changes

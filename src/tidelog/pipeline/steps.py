@@ -105,13 +105,9 @@ def _writer(bound: CheckedJob, output: Output) -> str:
     """Return who writes the facts of an output."""
     if bound.job.engine != "spark":
         return "the driver"
-    from tidelog.engine.spark.ingest import DIVISIBLE  # noqa: PLC0415 - only for that engine
-    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - as above
+    from tidelog.engine.spark.options import SparkOptions  # noqa: PLC0415 - only for that engine
 
-    kinds = set(bound.kinds(output.relation))
     home = next(each for each in bound.program.strata if output.relation in each.relations)
-    if not kinds <= DIVISIBLE:
-        return "the driver: it has records"
     if home.rules and (place := _place(bound, home)).startswith("the driver"):
         return place
     most = int(str(bound.job.spark_options.get("driver_facts", SparkOptions.driver_facts)))

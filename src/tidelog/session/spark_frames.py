@@ -24,7 +24,7 @@ class FrameEngine(Protocol):
         """Return how many rows of a frame are better read by the driver."""
 
     def insert_frame(self, relation: str, frame: "DataFrame") -> None:
-        """Insert the rows of a data frame with columns c0, c1, ..."""
+        """Insert the rows of a data frame with columns c0, c1, ..., and plain texts where it has records."""
 
 
 class FileEngine(Protocol):
@@ -91,19 +91,21 @@ def read_frame(
     large frame is found by workers.
     """
     from tidelog.engine.spark.gathering import gather  # noqa: PLC0415 - only with Spark
-    from tidelog.engine.spark.ingest import is_divisible  # noqa: PLC0415 - as above
 
-    if not is_divisible(relation, codec):
+    if not relation.arity:
         return io.columns_from(_with_unsigned(gather(frame), relation, codec), relation, codec)
     first = _with_unsigned(gather(frame.limit(engine.most_driver_facts + 1)), relation, codec)
     if first.num_rows <= engine.most_driver_facts:
         return io.columns_from(first, relation, codec)
-    # The names and types of the columns are checked as those of a small frame.
-    io.columns_from(first.slice(0, 1), relation, codec)
+    # The names and types of the columns are checked as those of a small frame; nobody needs the codes.
+    io.columns_from(first.slice(0, 1), relation, Codec(codec.types))
     positions = match_columns(frame.columns, [column.name for column in relation.columns])
+    from tidelog.session.nested_frames import with_plain_texts  # noqa: PLC0415 - only with Spark
+
     names = [f"c{place}" for place in range(relation.arity)]
     renamed = frame.toDF(*(f"given{place}" for place in range(relation.arity)))
-    return WorkerFacts(engine, renamed.select(*(f"given{place}" for place in positions)).toDF(*names))
+    chosen = renamed.select(*(f"given{place}" for place in positions)).toDF(*names)
+    return WorkerFacts(engine, with_plain_texts(chosen, relation, codec))
 
 
 def _with_unsigned(table: "pa.Table", relation: Relation, codec: Codec) -> "pa.Table":

@@ -1,7 +1,7 @@
 """Fact files that workers of an engine read: the driver sees names, sizes and mistakes, not the facts.
 
 Each worker reads a share of the file with the reader of all engines, and writes what it found to the
-engine's folder: numbers as codes, texts as texts.
+engine's folder: numbers as codes, texts as texts, records and algebraic values as their plain texts.
 """
 
 import json
@@ -96,7 +96,7 @@ class FileOnWorkers:
         except (TidelogError, pa.ArrowException, ValueError, *_FAILURES):
             # Reading it in the driver reports this.
             return None
-        reason = _reason_against_workers(self._relation, place, self._codec)
+        reason = _reason_against_workers(place)
         if reason is not None:
             self._codec.warnings["spark-driver-reads", str(path)] = _in_driver(path, reason)
             return None
@@ -185,7 +185,9 @@ def _reason_against_file(file: FactFile) -> str | None:
 
 
 def _tables(file: FactFile, parts: Iterator[FactPart]) -> "Iterator[pa.Table]":
-    """Return the facts as they are written: numbers as codes, texts as texts."""
+    """Return the facts as they are written: numbers as codes, texts as texts, records as their texts."""
+    from tidelog.engine.spark.ingest import has_texts  # noqa: PLC0415 - in the worker
+
     while True:
         try:
             columns, codec = next(parts)
@@ -196,15 +198,17 @@ def _tables(file: FactFile, parts: Iterator[FactPart]) -> "Iterator[pa.Table]":
         for first in range(0, len(columns[0]) if columns else 0, _ROWS_AT_ONCE):
             rows = [codes[first : first + _ROWS_AT_ONCE] for codes in columns]
             arrays = [
-                codec.symbols.to_arrow(codes) if pa.types.is_string(field.type) else pa.array(codes)
-                for codes, field in zip(rows, _schema(file), strict=True)
+                codec.column_to_arrow(codes, column.type) if has_texts(column, codec) else pa.array(codes)
+                for codes, column in zip(rows, file.relation.columns, strict=True)
             ]
             yield pa.table(arrays, names=_schema(file).names).cast(_schema(file))
 
 
 def _schema(file: FactFile) -> "pa.Schema":
+    from tidelog.engine.spark.ingest import has_texts  # noqa: PLC0415 - only with Spark
+
     codec = Codec(file.types)
-    kinds = [pa.string() if codec.is_symbol(each.type) else pa.int64() for each in file.relation.columns]
+    kinds = [pa.string() if has_texts(each, codec) else pa.int64() for each in file.relation.columns]
     return pa.schema([(f"c{place}", kind) for place, kind in enumerate(kinds)])
 
 
@@ -233,11 +237,8 @@ def _has_many_lines(path: Path, most: int) -> bool:
     return False
 
 
-def _reason_against_workers(relation: Relation, place: Place, codec: Codec) -> str | None:
-    from tidelog.engine.spark.ingest import is_divisible  # noqa: PLC0415 - only with Spark
-
-    if not is_divisible(relation, codec):
-        return f"`{relation.name}` has records"
+def _reason_against_workers(place: Place) -> str | None:
+    """Return why workers do not read a large file, None if they do."""
     return "a database is not divided" if place.format is Format.SQLITE else None
 
 
@@ -255,7 +256,7 @@ def _in_driver(path: Path, reason: str) -> Diagnostic:
     return Diagnostic(
         code="spark-driver-reads",
         message=f"the driver reads the large file `{path}`: {reason}",
-        hint="give the driver memory for it, or keep the facts in lines of numbers and texts",
+        hint="give the driver memory for it, or keep the facts in lines or in Parquet files",
         severity=Severity.WARNING,
     )
 

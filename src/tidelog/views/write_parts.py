@@ -99,7 +99,7 @@ def write_parts(  # noqa: PLR0913, PLR0917 - what, how and where of one output
 def _let_workers_write(frame: "DataFrame", writing: PartWriting) -> list[Diagnostic]:
     """Let workers write the parts of a sorted frame; return what is wrong with lines, in their order."""
     from tidelog.engine.spark.failures import raise_failure  # noqa: PLC0415 - only with Spark
-    from tidelog.engine.spark.ingest import collect_replies  # noqa: PLC0415 - as above
+    from tidelog.engine.spark.replies import collect_replies  # noqa: PLC0415 - as above
 
     content, module = pickle.dumps(writing), __name__
 

@@ -2,8 +2,10 @@
 
 import gzip
 import json
+import sqlite3
 import tempfile
 from collections.abc import Sequence
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -19,6 +21,7 @@ from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.job import BarrierJob
 from tidelog.errors import TidelogError
 from tidelog.io import csv_pieces, csv_read, shares
+from tidelog.io.arrow import codes_from_arrow
 from tidelog.session import load, worker_files
 from tidelog.values import Codec
 
@@ -63,10 +66,10 @@ class _Workers(_Driver):
         for file in files:
             table = Folder(self.folder_uri).read_table(file, [f"c{place}" for place in range(len(columns))])
             codes = [
-                self._codec.symbols.encode_arrow(column)
+                codes_from_arrow(column, each.type, self._codec)
                 if pa.types.is_string(column.type)
                 else column.to_numpy()
-                for column in table.columns
+                for column, each in zip(table.columns, columns, strict=True)
             ]
             self.insert(relation, codes)
 
@@ -217,10 +220,62 @@ def test_json_is_read_by_one_worker(tmp_path, rows):
     assert engine.parts == [1]
 
 
-def test_relations_with_records_are_read_by_the_driver(tmp_path):
-    """Records have no codes that workers could agree on; a warning says who reads them."""
-    (tmp_path / "r.facts").write_text("[1, 2]\n" * 10)
-    program = ".type P = [x: number, y: number]\n.decl r(p: P)\n.input r"
+_NESTED = """
+.type Pair = [n: number, s: symbol]
+.type List = [head: Pair, tail: List]
+.type Shape = Dot {} | Box {p: Pair, f: float}
+.decl r(l: List, s: Shape)
+"""
+_PAIRS = st.sampled_from(["nil", "[1, a]", "[ 1 ,a]", '[-2, "x, y"]', "[3,]", "[x, a]", "[1, a", "1"])
+_LISTS = st.recursive(
+    st.just("nil"), lambda tail: st.tuples(_PAIRS, tail).map(lambda each: f"[{each[0]}, {each[1]}]")
+)
+_SHAPES = st.sampled_from(["$Dot", "$Dot()", "$Box([1, a], 0.5)", "$Box(nil, -0.0)", "$Box(1)", "$Line", ""])
+
+
+@given(facts=st.lists(st.tuples(_LISTS, _SHAPES).map("\t".join), max_size=20))
+def test_records_are_read_by_workers(tmp_path_factory, facts):
+    """Nested records and algebraic values, and what is malformed in them, are what the driver would find."""
+    folder = tmp_path_factory.mktemp("facts")
+    (folder / "r.facts").write_text("".join(f"{line}\n" for line in facts))
+    program = _NESTED + ".input r"
+
+    found, mistakes, engine, _ = _workers(program, folder)
+
+    expected, expected_mistakes = _driver(program, folder)
+    assert mistakes == expected_mistakes
+    if not mistakes:
+        assert {name: rows for name, rows in found.items() if rows} == {
+            name: rows for name, rows in expected.items() if rows
+        }
+        assert engine.read == ({"r"} if facts else set())
+
+
+@pytest.mark.parametrize("suffix", ["json", "parquet"])
+def test_records_in_other_formats_are_read_by_workers(tmp_path, suffix):
+    """Lists and structs become the same values."""
+    rows = [{"l": [[1, "a"], None], "s": "$Dot"}, {"l": None, "s": "$Box([2, b], 1.5)"}] * 3
+    if suffix == "json":
+        (tmp_path / "r.json").write_text(json.dumps(rows))
+    else:
+        lists = [{"head": {"n": 1, "s": "a"}, "tail": None}, None] * 3
+        table = pa.table({"l": lists, "s": [row["s"] for row in rows]})
+        pa.parquet.write_table(table, tmp_path / "r.parquet", row_group_size=2)
+    facts = {"r": tmp_path / f"r.{suffix}"}
+
+    found, mistakes, engine, _ = _workers(_NESTED, facts)
+
+    assert (found, mistakes) == _driver(_NESTED, facts)
+    assert (engine.read, mistakes) == ({"r"}, [])
+
+
+def test_a_database_is_read_by_the_driver(tmp_path):
+    """A warning says who reads a large one."""
+    with closing(sqlite3.connect(tmp_path / "edge.sqlite")) as database:
+        database.execute("CREATE TABLE edge (x INTEGER, y TEXT)")
+        database.executemany("INSERT INTO edge VALUES (?, ?)", [(n, "a") for n in range(100)])
+        database.commit()
+    program = _NUMBERED + '.input edge(IO=sqlite, dbname="edge.sqlite")'
 
     found, mistakes, engine, codec = _workers(program, tmp_path)
 

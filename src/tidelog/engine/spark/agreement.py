@@ -101,24 +101,14 @@ class SharedCodec(Codec):
 
     def _message(self, made: Sequence[_Made]) -> Message:
         """Return new texts and records for other partners."""
-        texts = [text.encode() for text in self.symbols.decode(np.arange(self._texts, len(self.symbols)))]
-        lengths = np.array([len(text) for text in texts], np.int64).reshape(-1, 1)
-        joined = b"".join(texts)
-        padded = np.frombuffer(joined + bytes(-len(joined) % 4), np.int32).reshape(-1, 1)
-        tables = [Rows(_LENGTHS, lengths), Rows(_BYTES, padded)]
-        tables += [
+        texts = text_rows(self.symbols.decode(np.arange(self._texts, len(self.symbols))))
+        records = (
             Rows(_RECORDS + each.value_type.name, np.column_stack([each.codes, each.rows])) for each in made
-        ]
-        return Message((), tuple(tables))
+        )
+        return Message((), (*texts, *records))
 
     def _values_in(self, message: Message) -> tuple[list[str], Iterator[_Made]]:
         """Return the texts and the records that a partner made."""
-        tables = {table.name: table.rows for table in message.tables if not table.name.startswith(_RECORDS)}
-        data = tables[_BYTES].tobytes() if _BYTES in tables else b""
-        texts, start = [], 0
-        for length in tables[_LENGTHS][:, 0].tolist() if _LENGTHS in tables else ():
-            texts.append(data[start : start + length].decode())
-            start += length
         records = (
             _Made(
                 self.resolve(table.name.removeprefix(_RECORDS)),
@@ -128,7 +118,7 @@ class SharedCodec(Codec):
             for table in message.tables
             if table.name.startswith(_RECORDS)
         )
-        return texts, records
+        return texts_in(message), records
 
 
 class Agreement:
@@ -183,6 +173,26 @@ class Agreement:
         ]
         found: CodeArray = np.stack(columns, axis=1).astype(rows.dtype) if columns else rows
         return found
+
+
+def text_rows(texts: Sequence[str]) -> tuple[Rows, ...]:
+    """Return texts as rows of a message."""
+    encoded = [text.encode() for text in texts]
+    lengths = np.array([len(text) for text in encoded], np.int64).reshape(-1, 1)
+    joined = b"".join(encoded)
+    padded = np.frombuffer(joined + bytes(-len(joined) % 4), np.int32).reshape(-1, 1)
+    return Rows(_LENGTHS, lengths), Rows(_BYTES, padded)
+
+
+def texts_in(message: Message) -> list[str]:
+    """Return the texts whose rows are in a message."""
+    tables = {table.name: table.rows for table in message.tables if table.name in {_LENGTHS, _BYTES}}
+    data = tables[_BYTES].tobytes() if _BYTES in tables else b""
+    texts, start = [], 0
+    for length in tables[_LENGTHS][:, 0].tolist() if _LENGTHS in tables else ():
+        texts.append(data[start : start + length].decode())
+        start += length
+    return texts
 
 
 def field_types(value_type: ValueType, rows: Codes) -> list[str | None]:

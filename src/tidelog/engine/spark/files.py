@@ -14,7 +14,6 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import fs
@@ -132,17 +131,10 @@ class Folder:
             for group in range(file.metadata.num_row_groups):
                 yield file.read_row_group(group, columns=[column]).column(0)
 
-    def read_places(
-        self, name: str, column: str, places: npt.NDArray[np.int64]
-    ) -> Iterator[tuple[pa.ChunkedArray, int]]:
-        """Yield the groups of a column that have these rows, each with the number of its first row."""
+    def read_group(self, name: str, column: str, group: int) -> pa.ChunkedArray:
+        """Return a column of one group of rows of a file."""
         with self._system.open_input_file(f"{self._path}/{name}") as stream:
-            file, first = pq.ParquetFile(stream), 0
-            for group in range(file.metadata.num_row_groups):
-                count = file.metadata.row_group(group).num_rows
-                if ((places >= first) & (places < first + count)).any():
-                    yield file.read_row_group(group, columns=[column]).column(0), first
-                first += count
+            return pq.ParquetFile(stream).read_row_group(group, columns=[column]).column(0)
 
     def read_rows(
         self, name: str, arity: int, codes: Mapping[int, int] | None = None, group: int | None = None

@@ -6,14 +6,16 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 
 from tidelog.engine.spark.files import Folder
-from tidelog.engine.spark.ingest import DIVISIBLE
+from tidelog.engine.spark.nested_codes import CODE
+from tidelog.engine.spark.nested_values import KEY, plain_texts_of_codes
 from tidelog.engine.spark.shared_frames import read_files
-from tidelog.engine.spark.texts import FiledDictionary
+from tidelog.engine.spark.texts import TEXT, FiledDictionary
 from tidelog.engine.spark.value_files import has_unread_values
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Relation
 from tidelog.values import Codec, Kind
 from tidelog.values.codes import codes_to_floats
+from tidelog.values.nesting import NESTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -33,7 +35,7 @@ def frame_of(table: "pa.Table", spark: object = None) -> "DataFrame":
 def frame_of_codes(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
     """Return a relation from where workers keep it, or None if the driver has it.
 
-    Workers replace codes by texts in joins with the dictionary. Returns None for records, too.
+    Workers replace codes by texts in joins with the dictionary; texts stand for records and algebraic values.
     """
     frame = frame_with_texts(engine, relation, codec)
     if frame is None:
@@ -47,26 +49,29 @@ def belongs_to_workers(engine: object, relation: Relation, codec: Codec) -> bool
     most = getattr(engine, "most_driver_facts", None)
     if most is None:
         return False
-    has_texts = any(codec.is_symbol(column.type) for column in relation.columns)
-    # Decoding more than a few texts in the driver would bring all of them there.
+    has_texts = not all(codec.resolve(column.type).kind.is_numeric for column in relation.columns)
+    # Decoding more than a few texts in the driver would bring all of them there, or all records.
     is_large: bool = engine.size(relation.name) > most  # type: ignore[attr-defined]
     return is_large or (has_texts and has_unread_values(codec))
 
 
-def frame_with_texts(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
-    """Return the columns c0, c1, ... of a relation, as `frame_of_codes`: codes of numbers, and texts."""
+def frame_with_texts(
+    engine: object, relation: Relation, codec: Codec, *, with_keys: bool = False
+) -> "DataFrame | None":
+    """Return the columns c0, c1, ... of a relation, as `frame_of_codes`: codes of numbers, and texts.
+
+    With keys there are also columns key0, ... for records and algebraic values, in the order of these.
+    """
     code_frame = getattr(engine, "code_frame", None)
-    kinds = [codec.resolve(column.type).kind for column in relation.columns]
-    if code_frame is None or not DIVISIBLE.issuperset(kinds):
-        return None
-    frame: DataFrame | None = code_frame(relation.name)
+    frame: DataFrame | None = None if code_frame is None else code_frame(relation.name)
     if frame is None:
         return None
-    return _with_texts(frame, kinds, codec)
+    folder = Folder(engine.folder_uri)  # type: ignore[attr-defined]
+    return _with_texts(frame, relation, codec, folder, with_keys=with_keys)
 
 
 def frame_of_columns(
-    columns: "Sequence[Codes]", relation: Relation, codec: Codec, spark: "SparkSession"
+    columns: "Sequence[Codes]", relation: Relation, codec: Codec, spark: "SparkSession", folder: Folder
 ) -> "DataFrame":
     """Return facts that the driver has as codes; workers put texts in their place, and numbers."""
     import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
@@ -74,20 +79,32 @@ def frame_of_columns(
     kinds = [codec.resolve(column.type).kind for column in relation.columns]
     names = [f"c{place}" for place in range(relation.arity)]
     frame = spark.createDataFrame(pa.table(list(map(pa.array, columns)), names=names))
-    found = _with_numbers(_with_texts(frame, kinds, codec), kinds)
+    found = _with_numbers(_with_texts(frame, relation, codec, folder), kinds)
     return found.toDF(*(column.name for column in relation.columns))
 
 
-def _with_texts(frame: "DataFrame", kinds: Sequence[Kind], codec: Codec) -> "DataFrame":
+def _with_texts(
+    frame: "DataFrame", relation: Relation, codec: Codec, folder: Folder, *, with_keys: bool = False
+) -> "DataFrame":
     """Return the columns c0, c1, ... of a frame with texts in place of their codes."""
-    if Kind.SYMBOL in kinds:
-        texts = _dictionary_frame(frame.sparkSession, codec)
-        for place, kind in enumerate(kinds):
-            if kind is Kind.SYMBOL:
-                column = texts.toDF(f"text{place}", f"c{place}")
-                frame = frame.join(column, f"c{place}").drop(f"c{place}")
-                frame = frame.withColumnRenamed(f"text{place}", f"c{place}")
-    return frame.select(*(f"c{place}" for place in range(len(kinds))))
+    names = [f"c{place}" for place in range(relation.arity)]
+    symbols: DataFrame | None = None
+    for place, column in enumerate(relation.columns):
+        kind = codec.resolve(column.type).kind
+        if kind.is_numeric:
+            continue
+        if kind in NESTED:
+            codes = frame.select(f"c{place}")
+            texts = plain_texts_of_codes(codes, column.type, codec, folder, with_keys=with_keys)
+            if with_keys:
+                names.append(f"key{place}")
+                texts = texts.withColumnRenamed(KEY, f"key{place}")
+        else:
+            symbols = texts = symbols or _dictionary_frame(frame.sparkSession, codec)
+        renamed = texts.withColumnRenamed(TEXT, f"text{place}").withColumnRenamed(CODE, f"c{place}")
+        frame = frame.join(renamed, f"c{place}").drop(f"c{place}")
+        frame = frame.withColumnRenamed(f"text{place}", f"c{place}")
+    return frame.select(*names)
 
 
 def _with_numbers(frame: "DataFrame", kinds: Sequence[Kind]) -> "DataFrame":

@@ -4,17 +4,18 @@ Workers turn frames and files into files of codes before anything is evaluated. 
 several kinds has all of them in these files, each fact once.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tidelog.engine.code_rows import as_rows
 from tidelog.engine.protocol import Columns
+from tidelog.engine.spark.cluster import reason_against_barrier
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.frames import read_columns
 from tidelog.engine.spark.ingest import CodeFiles, FrameFacts, facts_of_columns, write_frames
-from tidelog.engine.spark.job import BarrierJob, run_apart
+from tidelog.engine.spark.job import BarrierJob, run_apart, run_job
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.program.nodes import Relation
 from tidelog.storage import StoredRelation
@@ -35,6 +36,7 @@ class IncomingFacts:
         self._codec = codec
         self._options = options
         self._folder = folder
+        self._partners = partners
         self._most_shares = _SHARES_PER_PARTNER * partners
         self._columns: dict[str, list[Columns]] = {}
         self._frames: dict[str, list[FrameFacts]] = {}
@@ -73,6 +75,18 @@ class IncomingFacts:
         job = BarrierJob(module, function, payload, parts, self._options.attempts, self._options.safety)
         return [reply.text for reply in run_apart(self._options.spark, job)]
 
+    def _work_together(self, module: str, function: str, payload: Callable[[int], object]) -> list[str]:
+        """Return what connected workers reply, or one worker if there cannot be several."""
+        options, partners = self._options, self._partners
+        if partners > 1 and reason_against_barrier(options, partners) is not None:
+            partners = 1
+        work = module, function, payload(partners), partners, options.attempts, options.safety
+        if partners == 1:
+            replies = run_apart(options.spark, BarrierJob(*work))
+        else:
+            replies = run_job(options.spark, BarrierJob(*work, options.rendezvous))
+        return [reply.text for reply in replies]
+
     def write_incoming(
         self, relations: Mapping[str, Relation]
     ) -> tuple[dict[str, CodeArray], dict[str, CodeFiles]]:
@@ -88,7 +102,7 @@ class IncomingFacts:
                 facts.append(facts_of_columns(columns, relations[name], self._codec, spark))
         written = {}
         if self._frames:
-            written = write_frames(self._frames, relations, self._codec, self._folder)
+            written = write_frames(self._frames, relations, self._codec, self._folder, self._work_together)
         for files in self._read_files.values():
             for file in files:
                 self._folder.delete(file)

@@ -8,7 +8,6 @@ A frame with texts is read twice, and its rows must be the same both times: Spar
 meanwhile, and a text that the dictionary does not have ends the evaluation with a diagnostic.
 """
 
-import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -19,29 +18,37 @@ import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.local.state import fits_narrow
-from tidelog.engine.spark.failures import FAILED, failure_text, raise_failure, unfit_worker
+from tidelog.engine.spark.failures import failure_text
 from tidelog.engine.spark.files import Annotated, Folder, file_name
+from tidelog.engine.spark.nested_values import (
+    NestedCodes,
+    WorkTogether,
+    file_nested_values,
+    nested_places,
+)
+from tidelog.engine.spark.replies import collect_replies
 from tidelog.engine.spark.texts import TEXT, TEXTS, FiledDictionary, TextFile, filed_symbols
 from tidelog.engine.spark.texts import write_texts as write_text_file
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program.nodes import Column, Relation
 from tidelog.values import Codec, Kind
 from tidelog.values.codes import Codes, floats_to_codes
+from tidelog.values.nesting import NESTED
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import Column as SparkColumn
-    from pyspark.sql import DataFrame, Row, SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     Batches = Iterator[pa.RecordBatch]
-
-# Kinds of values that workers turn into codes.
-DIVISIBLE = frozenset({Kind.NUMBER, Kind.UNSIGNED, Kind.FLOAT, Kind.SYMBOL})
 
 
 @dataclass(frozen=True, slots=True)
 class FrameFacts:
-    """Facts in columns c0, c1, ...; where they `are_codes`, numbers are codes already and texts are texts."""
+    """Facts in columns c0, c1, ...; where they `are_codes`, numbers are codes already and texts are texts.
+
+    Records and algebraic values are their plain texts, as in fact files: equal texts for equal values.
+    """
 
     frame: "DataFrame"
     are_codes: bool = False
@@ -56,25 +63,23 @@ class CodeFiles:
     is_wide: bool
 
 
-def is_divisible(relation: Relation, codec: Codec) -> bool:
-    """Say whether workers can encode facts of a relation: numbers and texts, not records."""
-    kinds = {codec.resolve(column.type).kind for column in relation.columns}
-    return bool(kinds) and kinds <= DIVISIBLE
-
-
 def write_frames(
     facts: Mapping[str, Sequence[FrameFacts]],
     relations: Mapping[str, Relation],
     codec: Codec,
     folder: Folder,
+    work_together: WorkTogether | None = None,
 ) -> dict[str, CodeFiles]:
     """Write the facts of relations as files of codes; texts that are new get codes in `codec.symbols`.
 
-    Requires columns c0, c1, ... of types that the relation's columns take.
+    Requires columns c0, c1, ... of types that the relation's columns take. Unless there is a way to work
+    together, one worker gives codes to records.
     """
     texts = {name: _places_of(relations[name], codec, Kind.SYMBOL) for name in facts}
+    nested = {name: nested_places(relations[name], codec) for name in facts}
     frames: dict[str, DataFrame] = {}
     kept: list[DataFrame] = []
+    values: NestedCodes | None = None
     try:
         for name, parts in facts.items():
             coded = []
@@ -82,18 +87,25 @@ def write_frames(
                 coded.append(
                     part.frame if part.are_codes else _numbers_coded(part.frame, relations[name], codec)
                 )
-                if texts[name] and not part.are_codes:
+                if (texts[name] or nested[name]) and not part.are_codes:
                     # It is read twice, and files are the same both times.
                     kept.append(_kept(coded[-1]))
             frames[name] = reduce(lambda left, right: left.unionByName(right), coded)
+        if any(nested.values()):
+            with_values = {name: frame for name, frame in frames.items() if nested[name]}
+            values = file_nested_values(with_values, relations, codec, folder, work_together)
         if any(texts.values()):
             with_texts = {name: frame for name, frame in frames.items() if texts[name]}
             _file_texts(with_texts, texts, codec, folder)
         return {
-            name: write_code_files(_with_codes(frame, texts[name], codec), relations[name], folder)
+            name: write_code_files(
+                _with_codes(frame, relations[name], codec, values), relations[name], folder
+            )
             for name, frame in frames.items()
         }
     finally:
+        if values is not None:
+            values.delete()
         for frame in kept:
             frame.unpersist()
 
@@ -104,17 +116,22 @@ def facts_of_columns(
     """Return facts that the driver has as facts for `write_frames`."""
     import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
 
-    texts = _places_of(relation, codec, Kind.SYMBOL)
     arrays = [
-        codec.symbols.to_arrow(codes) if place in texts else pa.array(codes)
-        for place, codes in enumerate(columns)
+        codec.column_to_arrow(codes, column.type) if has_texts(column, codec) else pa.array(codes)
+        for codes, column in zip(columns, relation.columns, strict=True)
     ]
     names = [f"c{place}" for place in range(relation.arity)]
     return FrameFacts(spark.createDataFrame(pa.table(arrays, names=names)), are_codes=True)
 
 
+def has_texts(column: Column, codec: Codec) -> bool:
+    """Say whether texts stand for the values of a column where they have no codes."""
+    kind = codec.resolve(column.type).kind
+    return kind is Kind.SYMBOL or kind in NESTED
+
+
 def _numbers_coded(frame: "DataFrame", relation: Relation, codec: Codec) -> "DataFrame":
-    """Return a frame with the codes of its numbers; texts stay as they are."""
+    """Return a frame with the codes of its numbers, and texts for everything else."""
     return _with_float_codes(_checked(frame, relation, codec), _places_of(relation, codec, Kind.FLOAT))
 
 
@@ -132,13 +149,13 @@ def _checked(frame: "DataFrame", relation: Relation, codec: Codec) -> "DataFrame
     """Return a frame with columns of the types that codes are made from; workers raise at a bad value."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
-    types = {Kind.SYMBOL: "string", Kind.FLOAT: "double", Kind.UNSIGNED: "decimal(21,0)"}
+    types = {Kind.NUMBER: "long", Kind.FLOAT: "double", Kind.UNSIGNED: "decimal(21,0)"}
 
     def column(place: int, each: Column) -> "SparkColumn":
         kind = codec.resolve(each.type).kind
-        value = f.col(f"c{place}").cast(types.get(kind, "long"))
+        value = f.col(f"c{place}").cast(types.get(kind, "string"))
         null = _refused(relation, each, "a null")
-        value = f.coalesce(value, null.cast(types.get(kind, "long")))
+        value = f.coalesce(value, null.cast(types.get(kind, "string")))
         if kind is Kind.UNSIGNED:
             value = _unsigned_code(value, relation, each)
         return value.alias(f"c{place}")
@@ -193,21 +210,27 @@ def _file_texts(
     known.add_files([TextFile(file, part, count) for part, file, count in written])
 
 
-def _with_codes(frame: "DataFrame", places: Sequence[int], codec: Codec) -> "DataFrame":
-    """Return the frame with the codes of its texts."""
+def _with_codes(
+    frame: "DataFrame", relation: Relation, codec: Codec, values: NestedCodes | None
+) -> "DataFrame":
+    """Return the frame with the codes of its texts, and of what texts stand for."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
-    if not places:
-        return frame
-    assert isinstance(codec.symbols, FiledDictionary)
-    dictionary = codec.symbols.frame(frame.sparkSession)
     changed = Diagnostic(
         code="spark-frame-changed",
         message="a data frame had other texts when it was read again",
         hint="write the frame to a table or a file first, or make it deterministic",
     )
-    for place in places:
-        code = dictionary.select(f.col(TEXT).alias(f"text{place}"), f.col("code").alias(f"code{place}"))
+    for place, column in enumerate(relation.columns):
+        if not has_texts(column, codec):
+            continue
+        if codec.is_symbol(column.type):
+            assert isinstance(codec.symbols, FiledDictionary)
+            codes = codec.symbols.frame(frame.sparkSession)
+        else:
+            assert values is not None
+            codes = values.frame(codec.resolve(column.type).name)
+        code = codes.select(f.col(TEXT).alias(f"text{place}"), f.col("code").alias(f"code{place}"))
         missing = f.raise_error(f.lit(failure_text(TidelogError([changed])))).cast("long")
         frame = frame.join(code, f.col(f"c{place}") == f.col(f"text{place}"), "left")
         frame = frame.withColumn(f"c{place}", f.coalesce(f.col(f"code{place}"), missing))
@@ -297,20 +320,3 @@ def write_part(batches: "Batches", uri: str, relation: str, name: str, arity: in
     file = file_name(relation, int(context.partitionId()), f"{name}-{uuid.uuid4().hex[:12]}")
     Folder(uri).write_rows(file, Annotated(rows if is_wide else rows.astype(np.int32)))
     yield pa.record_batch({"file": [file], "rows": pa.array([len(rows)], pa.int64()), "wide": [is_wide]})
-
-
-def collect_replies(frame: "DataFrame", task: Callable[["Batches"], "Batches"], schema: str) -> "list[Row]":
-    """Run a task over a frame and return the little that it yields; failures are raised as what they were."""
-    from py4j.protocol import Py4JError  # noqa: PLC0415 - Spark is loaded when it is used
-    from pyspark.errors import PySparkException  # noqa: PLC0415 - as above
-
-    try:
-        return frame.mapInArrow(task, schema).collect()
-    except (PySparkException, Py4JError) as error:
-        text = str(error)
-        if FAILED in text:
-            found, _ = json.JSONDecoder().raw_decode(text[text.index(FAILED) + len(FAILED) :])
-            raise_failure(FAILED + json.dumps(found))
-        if "ModuleNotFoundError" in text:
-            raise TidelogError([unfit_worker(text.strip().splitlines()[-1])]) from error
-        raise

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 from tidelog.engine.spark.files import Folder, file_name
-from tidelog.engine.spark.ingest import collect_replies
+from tidelog.engine.spark.replies import collect_replies
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -13,8 +13,7 @@ from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.frames import belongs_to_workers, frame_with_texts
 from tidelog.engine.spark.shared_frames import write_files
 from tidelog.program.nodes import Relation
-from tidelog.values import Codec, Codes, Kind
-from tidelog.values.dictionary import Dictionary
+from tidelog.values import Codec, Codes, Dictionary, Kind, Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -30,23 +29,26 @@ _ALL_BUT_SIGN = 2**63 - 1
 def sorted_frame(engine: object, relation: Relation, codec: Codec) -> "DataFrame | None":
     """Return the facts of a relation in value order, or None if the driver has them or they are few.
 
-    Columns are c0, c1, ...: codes of numbers, and texts.
+    Columns are c0, c1, ...: codes of numbers, and texts, which stand for records and algebraic values too.
     """
     if not belongs_to_workers(engine, relation, codec):
         return None
-    frame = frame_with_texts(engine, relation, codec)
+    frame = frame_with_texts(engine, relation, codec, with_keys=True)
     if frame is None:
         return None
     kinds = [codec.resolve(column.type).kind for column in relation.columns]
-    return frame.orderBy(*(_order(f"c{place}", kind) for place, kind in enumerate(kinds)))
+    ordered = frame.orderBy(*(_order(place, kind) for place, kind in enumerate(kinds)))
+    return ordered.select(*(f"c{place}" for place in range(relation.arity)))
 
 
-def _order(name: str, kind: Kind) -> "SparkColumn":
+def _order(place: int, kind: Kind) -> "SparkColumn":
     """Return what puts a column into value order, as `Codec.order_keys`; texts are in that of their bytes."""
     from pyspark.sql import functions as f  # noqa: PLC0415 - Spark is loaded when it is used
 
-    column = f.col(name)
+    column = f.col(f"c{place}")
     match kind:
+        case Kind.RECORD | Kind.ADT:
+            return f.col(f"key{place}")
         case Kind.UNSIGNED:
             return column.bitwiseXOR(f.lit(_SIGN_BIT))
         case Kind.FLOAT:
@@ -81,7 +83,7 @@ def rows_of(
 ) -> Iterator[list[Codes]]:
     """Yield the codes of the rows of batches, so many rows at a time, at last what remains.
 
-    Texts have codes in `codec` until the next rows are asked for: its dictionary is replaced each time.
+    Texts and records have codes in `codec` until the next rows are asked for: they are replaced each time.
     """
     held: list[pa.RecordBatch] = []
     count = 0
@@ -102,11 +104,11 @@ def rows_of(
 def _coded(held: "list[pa.RecordBatch]", relation: Relation, codec: Codec) -> list[Codes]:
     import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
 
-    codec.symbols = Dictionary()
+    codec.symbols, codec.records = Dictionary(), Records()
     columns = pa.Table.from_batches(held).columns
     return [
-        codec.symbols.encode_arrow(column)
-        if codec.is_symbol(each.type)
-        else np.ascontiguousarray(column.to_numpy(), np.int64)
+        np.ascontiguousarray(column.to_numpy(), np.int64)
+        if codec.resolve(each.type).kind.is_numeric
+        else codec.parse_column(column, each.type)
         for column, each in zip(columns, relation.columns, strict=True)
     ]

@@ -5,6 +5,7 @@ texts of workers' files       codes from n on, file by file, until the driver re
 texts that the driver adds    in memory, codes after those
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -26,8 +27,9 @@ TEXT, PLACE, PART = "text", "place", "part"
 TEXTS = "%texts"
 # Up to so many texts or codes are looked up in files, which takes as long as reading them but no memory.
 FEW_TEXTS = 4096
-# Texts in one group of rows: what is read for one text.
+# Texts in one group of rows: what is read for one text. Up to so many groups stay in memory.
 _GROUP_ROWS = 1 << 16
+_MOST_GROUPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class FiledDictionary(Dictionary):
         self._added = Dictionary()
         # Texts of files that were looked up lately.
         self._found: dict[str, int] = {}
+        # Groups of rows of files that were looked at lately.
+        self._groups: OrderedDict[tuple[str, int], pa.ChunkedArray] = OrderedDict()
         self.add_files(files)
 
     def __len__(self) -> int:
@@ -216,11 +220,21 @@ class FiledDictionary(Dictionary):
         code = self._count
         for file in self._unread if len(found) < np.unique(codes).size else ():
             here = np.unique(codes[(codes >= code) & (codes < code + file.count)])
-            for column, first in self._folder.read_places(file.name, TEXT, here - code) if here.size else ():
-                inside = here[(here - code >= first) & (here - code < first + len(column))]
-                found.update((each, column[each - code - first].as_py()) for each in inside.tolist())
+            for each in here.tolist():
+                group, place = divmod(each - code, _GROUP_ROWS)
+                found[each] = self._group(file, group)[place].as_py()
             code += file.count
         return [found[code] for code in codes.tolist()]
+
+    def _group(self, file: TextFile, number: int) -> "pa.ChunkedArray":
+        """Return the texts of one group of rows of a file."""
+        found = self._groups.pop((file.name, number), None)
+        if found is None:
+            found = self._folder.read_group(file.name, TEXT, number)
+        self._groups[file.name, number] = found
+        if len(self._groups) > _MOST_GROUPS:
+            self._groups.popitem(last=False)
+        return found
 
     # --- all texts --------------------------------------------------------------------------------
 
@@ -289,6 +303,7 @@ class FiledDictionary(Dictionary):
         with self._lock:
             unread, self._unread = self._unread, []
             added, self._added, self._found = self._added, Dictionary(), {}
+            self._groups.clear()
             for file in unread:
                 before = self._count
                 super().encode_arrow(read_texts(self._folder, file))

@@ -28,7 +28,7 @@ from tidelog.engine.spark.value_records import (
     RecordFile,
     filed_records,
     read_records,
-    record_table,
+    write_records,
 )
 from tidelog.errors import TidelogError
 from tidelog.values.codec import Codec
@@ -46,10 +46,10 @@ class ValueFiles:
 def files_of_values(codec: Codec, folder: Folder) -> ValueFiles:
     """Return files with all values of the driver's codec; those that are only in its memory are written."""
     symbols = filed_symbols(codec, folder)
-    codec.records = records = filed_records(codec.records, folder)
     name = f"driver-{uuid.uuid4().hex[:12]}"
     texts = symbols.all_files(file_name(TEXTS, 0, name).removesuffix(".parquet"))
-    return ValueFiles(texts, records.all_files(file_name(RECORDS, 0, name)), symbols.next_part)
+    records = filed_records(codec, folder).all_files(file_name(RECORDS, 0, name).removesuffix(".parquet"))
+    return ValueFiles(texts, records, symbols.next_part)
 
 
 def has_unread_values(codec: Codec) -> bool:
@@ -59,9 +59,11 @@ def has_unread_values(codec: Codec) -> bool:
 
 
 def read_here(codec: Codec) -> None:
-    """Bring the texts of workers' files into the driver's memory, for rules that run there."""
+    """Bring the values of workers' files into the driver's memory, for rules that run there."""
     if isinstance(codec.symbols, FiledDictionary):
         codec.symbols.read_all()
+    if isinstance(codec.records, FiledRecords):
+        codec.records.read_all()
 
 
 def read_values(codec: Codec, folder: Folder, files: ValueFiles) -> None:
@@ -97,7 +99,7 @@ class NewValues:
         rows: list[object] = []
         if (count := len(records) - self._records) > 0:
             file = file_name(RECORDS, 0, name)
-            folder.write_table(file, record_table(*records.rows_from(self._records)), compression="lz4")
+            write_records(folder, file, *records.rows_from(self._records))
             rows = [file, count]
         return {"texts": texts, "records": rows}
 
@@ -112,8 +114,15 @@ def take_values(codec: Codec, folder: Folder, written: Mapping[str, Any]) -> Non
         name, part, count = written["texts"]
         filed_symbols(codec, folder).add_files([TextFile(name, part, count)])
     if written["records"]:
-        codec.records = records = filed_records(codec.records, folder)
-        records.add_file(RecordFile(*written["records"]))
+        filed_records(codec, folder).add_file(RecordFile(*written["records"]))
+
+
+def take_all_values(codec: Codec, folder: Folder, replies: Sequence[Mapping[str, Any]]) -> None:
+    """Let the driver's codec continue with what several partners wrote, in their order."""
+    filed_symbols(codec, folder).add_files([TextFile(*each["texts"]) for each in replies if each["texts"]])
+    for each in replies:
+        if each["records"]:
+            filed_records(codec, folder).add_file(RecordFile(*each["records"]))
 
 
 def described_warnings(codec: Codec) -> list[list[str]]:

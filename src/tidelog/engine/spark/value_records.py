@@ -1,19 +1,33 @@
-"""Records whose rows are in files of workers; the driver reads them only if it needs one of them."""
+"""Records whose rows are in files of workers; the driver looks a few up there, or reads them all.
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+records that the driver knows   in memory, with the first codes
+records of workers' files       with codes after those, file by file, until the driver reads them
+records that the driver adds    in memory, with codes after those
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.files import Folder
+from tidelog.engine.spark.texts import FEW_TEXTS
 from tidelog.values.codes import Codes
 from tidelog.values.records import NIL, Records
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from tidelog.values.codec import Codec
+
 _FIELDS = "fields"
+# How many codes there are without any record.
+_NOTHING: Final = NIL + 1
+# Rows in one group of a file: what is read for one row. Up to so many groups stay in memory.
+_GROUP_ROWS = 1 << 16
+_MOST_GROUPS: Final = 16
 # A folder for records that no relation's name can be, once it is quoted.
 RECORDS = "%records"
 
@@ -31,110 +45,254 @@ class FiledRecords(Records):
 
     def __init__(self, known: Records, folder: Folder) -> None:
         super().__init__()
-        # The same rows under the same codes: arrays are shared, and `known` is not used any more.
-        self.__dict__.update(known.__dict__)
+        # Those with the first codes; `known` is not used any more by others.
+        self._known = known
         self._folder = folder
-        self._files: list[RecordFile] = []
+        # Every file with the code of its first row, in the order of codes, and those not read yet.
+        self._filed: list[tuple[int, RecordFile]] = []
         self._unread: list[RecordFile] = []
+        # Rows added while files are not read, with codes after those of the files.
+        self._added = Records()
+        # Groups of rows of files that were looked at lately.
+        self._groups: OrderedDict[tuple[str, int], Records] = OrderedDict()
 
     def __len__(self) -> int:
-        return self._count + sum(file.count for file in self._unread)
+        return self._first_added + len(self._added) - _NOTHING
+
+    @property
+    def _first_added(self) -> int:
+        return len(self._known) + sum(file.count for file in self._unread)
 
     @property
     def is_read(self) -> bool:
         """Say whether all records are in memory."""
         return not self._unread
 
+    # --- files ------------------------------------------------------------------------------------
+
     @property
     def files(self) -> tuple[RecordFile, ...]:
-        """Return the files, in the order of codes; records after theirs are in memory."""
-        return tuple(self._files)
+        """Return the files, in the order of codes."""
+        return tuple(file for _, file in self._filed)
+
+    def ranges(self, first: int) -> list[tuple[int, int, RecordFile | None]]:
+        """Return the codes from one on in ranges, each with its end and its file, or None for memory.
+
+        The range of a file may begin before.
+        """
+        filed: list[tuple[int, int, RecordFile | None]] = [
+            (code, end, file) for code, file in self._filed if (end := code + file.count) > first
+        ]
+        own = [(max(first, code), last, None) for code, last in self._only_in_memory() if last > first]
+        return sorted([*filed, *own], key=lambda each: each[0])
+
+    def _only_in_memory(self) -> list[tuple[int, int]]:
+        """Return the ranges of codes whose rows are in no file, each with its end."""
+        ranges, code = [], _NOTHING
+        for first, file in (*self._filed, (len(self), RecordFile("", 0))):
+            if code < first:
+                ranges.append((code, first))
+            code = first + file.count
+        return ranges
 
     def add_file(self, file: RecordFile) -> None:
-        """Give the next codes to the rows of a file; all others must be in files already."""
-        assert self._filed == len(self), "records of the driver are written first"
-        self._files.append(file)
+        """Give the next codes to the rows of a file, none of which has a code yet."""
+        if len(self._added) > _NOTHING:
+            self.read_all()
+        self._filed.append((len(self), file))
         self._unread.append(file)
-
-    @property
-    def _filed(self) -> int:
-        return NIL + 1 + sum(file.count for file in self._files)
 
     def all_files(self, name: str) -> tuple[RecordFile, ...]:
         """Return files with all rows in the order of codes; those only in memory are written first."""
-        if self._filed < len(self):
-            count = len(self) - self._filed
-            table = record_table(*super().rows_from(self._filed))
-            self._files.append(RecordFile(self._folder.write_table(name, table, compression="lz4"), count))
-        return tuple(self._files)
+        for first, last in self._only_in_memory():
+            file = f"{name}-{first}.parquet"
+            self._filed.append((first, write_records(self._folder, file, *self.rows_between(first, last))))
+        self._filed.sort(key=lambda each: each[0])
+        if len(self._added) > _NOTHING:
+            # They are in files now, so others may come after them.
+            self._unread += [file for code, file in self._filed if code >= self._first_added]
+            self._added = Records()
+        return self.files
+
+    def rows_between(self, first: int, last: int) -> tuple[Codes, Codes]:
+        """Return the widths of the rows of a range in memory, and their fields one after another."""
+        if first < len(self._known):
+            widths, fields = self._known.rows_from(first)
+        else:
+            widths, fields = self._added.rows_from(first - self._first_added + _NOTHING)
+        widths = widths[: last - first]
+        return widths, fields[: int(widths.sum())]
+
+    # --- rows to codes ----------------------------------------------------------------------------
 
     def intern(self, rows: Codes) -> Codes:
         """Return the code of every row of a two-dimensional array."""
-        self._read()
-        return super().intern(rows)
+        with self._lock:
+            if len(rows) > FEW_TEXTS:
+                self.read_all()
+            if self.is_read:
+                return self._known.intern(rows)
+            codes = self.find(rows)
+            new = np.flatnonzero(codes < 0)
+            codes[new] = self._added.intern(rows[new]) + self._first_added - _NOTHING
+            return codes
+
+    def find(self, rows: Codes) -> Codes:
+        """Return the code of every row of a two-dimensional array, -1 for those that have none."""
+        with self._lock:
+            codes = self._known.find(rows)
+            for first, records in self._others() if not self.is_read else ():
+                missing = np.flatnonzero(codes < 0)
+                if not missing.size:
+                    break
+                found = records.find(rows[missing])
+                codes[missing] = np.where(found < 0, -1, found + first - _NOTHING)
+            return codes
+
+    def _others(self) -> Iterator[tuple[int, Records]]:
+        """Yield the records that were added and the groups of files, each with its first code."""
+        yield self._first_added, self._added
+        code = len(self._known)
+        for file in self._unread:
+            for group in range(-(-file.count // _GROUP_ROWS)):
+                yield code + group * _GROUP_ROWS, self._group(file, group)
+            code += file.count
+
+    # --- codes to rows ----------------------------------------------------------------------------
 
     def row(self, code: int) -> list[int]:
         """Return the row of one code that is not nil."""
-        self._read()
-        return super().row(code)
+        with self._lock:
+            if self.is_read:
+                return self._known.row(code)
+            (_, records, before), *_ = self._homes(np.array([code]))
+            return records.row(code - before)
 
     def unpack(self, codes: Codes, width: int) -> Codes:
         """Return the rows that codes stand for; all must be records of this width."""
-        self._read()
-        return super().unpack(codes, width)
+        with self._lock:
+            if self._is_read_for(codes):
+                return self._known.unpack(codes, width)
+            rows = np.empty((codes.size, width), dtype=np.int64)
+            for places, records, before in self._homes(codes):
+                rows[places] = records.unpack(codes[places] - before, width)
+            return rows
 
     def widths(self, codes: Codes) -> Codes:
         """Return the width of the row of every code, -1 for nil."""
-        self._read()
-        return super().widths(codes)
+        with self._lock:
+            if self._is_read_for(codes):
+                return self._known.widths(codes)
+            widths = np.empty(codes.size, dtype=np.int64)
+            for places, records, before in self._homes(codes):
+                widths[places] = records.widths(codes[places] - before)
+            return widths
 
     def branches(self, codes: Codes) -> Codes:
         """Return the first field of every code's row."""
-        self._read()
-        return super().branches(codes)
+        with self._lock:
+            if self._is_read_for(codes):
+                return self._known.branches(codes)
+            first = np.empty(codes.size, dtype=np.int64)
+            for places, records, before in self._homes(codes):
+                first[places] = records.branches(codes[places] - before)
+            return first
+
+    def expect(self, codes: Codes) -> None:
+        """Read all files if more than a few of these codes are different."""
+        self._is_read_for(codes)
+
+    def _homes(self, codes: Codes) -> Iterator[tuple[Codes, Records, int]]:
+        """Yield who has the rows: the places of their codes, records, and how much less codes are there."""
+        first = len(self._known)
+        own = np.flatnonzero(codes < first)
+        if own.size:
+            yield own, self._known, 0
+        for file in self._unread:
+            here = np.flatnonzero((codes >= first) & (codes < first + file.count))
+            groups = (codes[here] - first) // _GROUP_ROWS
+            for group in np.unique(groups).tolist():
+                before = first + group * _GROUP_ROWS - _NOTHING
+                yield here[groups == group], self._group(file, group), before
+            first += file.count
+        added = np.flatnonzero(codes >= first)
+        if added.size:
+            yield added, self._added, first - _NOTHING
+
+    def _group(self, file: RecordFile, number: int) -> Records:
+        """Return one group of rows of a file, in memory; codes there count from the first."""
+        found = self._groups.pop((file.name, number), None)
+        if found is None:
+            found = Records()
+            found.append(*_parts(self._folder.read_group(file.name, _FIELDS, number)))
+        self._groups[file.name, number] = found
+        if len(self._groups) > _MOST_GROUPS:
+            self._groups.popitem(last=False)
+        return found
+
+    # --- all of them ------------------------------------------------------------------------------
 
     def rows_from(self, first: int) -> tuple[Codes, Codes]:
         """Return the widths of all rows from a code on, and their fields one after another."""
-        self._read()
-        return super().rows_from(first)
+        with self._lock:
+            self.read_all()
+            return self._known.rows_from(first)
 
     def append(self, widths: Codes, fields: Codes) -> None:
         """Give the next codes to rows that have none yet."""
-        self._read()
-        super().append(widths, fields)
+        with self._lock:
+            (self._known if self.is_read else self._added).append(widths, fields)
 
     def forget(self, first: int) -> None:
         """Raise: records in files are there to stay."""
         raise AssertionError(f"records from {first} on are in files")
 
+    def _is_read_for(self, codes: Codes) -> bool:
+        """Say whether all records are in memory, where they come if more than a few are wanted."""
+        if not self.is_read and np.unique(codes).size > FEW_TEXTS:
+            self._read()
+        return self.is_read
+
+    def read_all(self) -> None:
+        """Bring all records into memory, for one who will ask for many of them in turn."""
+        if not self.is_read:
+            self._read()
+
     def _read(self) -> None:
-        """Take over all rows of the files."""
+        """Take over all rows of the files, and then those that were added."""
         with self._lock:
             unread, self._unread = self._unread, []
+            added, self._added = self._added, Records()
+            self._groups.clear()
             for file in unread:
-                super().append(*read_records(self._folder, file))
+                self._known.append(*read_records(self._folder, file))
+            if len(added) > _NOTHING:
+                self._known.append(*added.rows_from(_NOTHING))
 
 
-def record_table(widths: Codes, fields: Codes) -> "pa.Table":
-    """Return the content of a file of records."""
+def write_records(folder: Folder, name: str, widths: Codes, fields: Codes) -> RecordFile:
+    """Write rows to a new file, given by their widths and their fields one after another."""
     import pyarrow as pa  # noqa: PLC0415 - needed only with Spark
 
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
-    return pa.table({_FIELDS: pa.LargeListArray.from_arrays(pa.array(ends), pa.array(fields))})
+    table = pa.table({_FIELDS: pa.LargeListArray.from_arrays(pa.array(ends), pa.array(fields))})
+    folder.write_table(name, table, compression="lz4", group_rows=_GROUP_ROWS)
+    return RecordFile(name, len(widths))
 
 
 def read_records(folder: Folder, file: RecordFile) -> tuple[Codes, Codes]:
     """Return the widths of a file's rows, and their fields one after another."""
-    column = folder.read_table(file.name, [_FIELDS]).column(_FIELDS).combine_chunks()
-    widths = column.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
-    return widths, column.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
+    return _parts(folder.read_table(file.name, [_FIELDS]).column(_FIELDS))
 
 
-def filed_records(records: Records, folder: Folder) -> FiledRecords:
-    """Return records that continue in files."""
-    return records if isinstance(records, FiledRecords) else FiledRecords(records, folder)
+def _parts(column: "pa.ChunkedArray") -> tuple[Codes, Codes]:
+    rows = column.combine_chunks()
+    widths = rows.value_lengths().to_numpy(zero_copy_only=False).astype(np.int64)
+    return widths, rows.flatten().to_numpy(zero_copy_only=False).astype(np.int64)
 
 
-def record_files(described: Sequence[Sequence[object]]) -> list[RecordFile]:
-    """Return files as they are described in JSON."""
-    return [RecordFile(str(name), int(str(count))) for name, count in described]
+def filed_records(codec: "Codec", folder: Folder) -> FiledRecords:
+    """Return the codec's records, which continue in files from now on."""
+    if not isinstance(codec.records, FiledRecords):
+        codec.records = FiledRecords(codec.records, folder)
+    return codec.records

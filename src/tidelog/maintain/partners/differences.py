@@ -69,6 +69,7 @@ class RelationDifference:
             width,
             lambda: fact_columns(self.rows()[side]),
             lambda _: self._code_frame(side, spark),
+            self.folder.uri,
         )
 
     def _code_frame(self, side: int, spark: "SparkSession") -> "DataFrame":

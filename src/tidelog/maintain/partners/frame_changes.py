@@ -27,7 +27,7 @@ LARGE_CHANGE: Final = "a change as large as this one, which workers have, is not
 class FramedChange:
     """Frames with the facts of a relation to insert and to delete; what is in both is inserted.
 
-    Requires columns c0, c1, ... of types that the relation's columns take.
+    Requires columns c0, c1, ... of types that the relation's columns take, and plain texts for records.
     """
 
     insert: "DataFrame | None" = None

@@ -4,6 +4,7 @@ manifest.json                              the last committed epoch, replaced in
 manifest.lock                              held while it is replaced, on a local file system
 symbols/NAME.json, records/NAME.json       values added to the dictionary
 %texts/PART/NAME.parquet                   texts that workers wrote
+%records/0/NAME.parquet                    records that a worker wrote, or the driver for partners
 numbers/NAME.json                          the numbers that `autoinc()` gave, from one on
 RELATION/PARTNER/NAME.parquet              rows with their annotations; a later file overrides
 
@@ -26,15 +27,16 @@ from tidelog.engine.numbering import Numbering, RuleNumbers
 from tidelog.engine.spark.files import MANIFEST, Folder
 from tidelog.engine.spark.stores.systems import without_secrets
 from tidelog.engine.spark.texts import FiledDictionary, TextFile, filed_symbols
-from tidelog.engine.spark.value_records import FiledRecords
+from tidelog.engine.spark.value_records import FiledRecords, RecordFile, filed_records
 from tidelog.errors import Diagnostic, TidelogError
 from tidelog.program import print_program
 from tidelog.program.nodes import Program
 from tidelog.values.codec import Codec
+from tidelog.values.codes import Codes
 from tidelog.values.records import NIL
 from tidelog.version import own_version
 
-_FORMAT = 5
+_FORMAT = 6
 # Values and numbers in more files than this become one file.
 _MOST_FILES = 32
 # How often files that nothing names are looked for, and how long one may be read that was named before.
@@ -93,7 +95,11 @@ class Manifests:
                 filed_symbols(codec, self.folder).add_files([filed[name]])
             else:
                 codec.symbols.encode(json.loads(self.folder.read_bytes(name) or b"[]"))
+        record_files = {name: RecordFile(name, count) for name, count in stored["record_files"]}
         for name in stored["records"]:
+            if name in record_files:
+                filed_records(codec, self.folder).add_file(record_files[name])
+                continue
             widths, fields = json.loads(self.folder.read_bytes(name) or b"[[], []]")
             codec.records.append(np.array(widths, np.int64), np.array(fields, np.int64))
         self._symbols, self._records = list(stored["symbols"]), list(stored["records"])
@@ -202,10 +208,11 @@ class Manifests:
                 texts = codec.symbols.to_arrow(np.arange(first, last)).to_pylist()
                 self.folder.write_bytes(name, json.dumps(texts).encode())
             self._symbols.append(name)
-        if records > self._records_known:
-            widths, fields = codec.records.rows_from(self._records_known)
-            name = f"records/{_new_name(self._records_known, epoch)}.json"
-            self.folder.write_bytes(name, json.dumps([widths.tolist(), fields.tolist()]).encode())
+        for first, last, file in _new_records(codec, self._records_known):
+            name = f"records/{_new_name(first, epoch)}.json" if file is None else file
+            if file is None:
+                widths, fields = _rows_between(codec, first, last)
+                self.folder.write_bytes(name, json.dumps([widths.tolist(), fields.tolist()]).encode())
             self._records.append(name)
         self._symbols_known, self._records_known = symbols, records
 
@@ -229,9 +236,30 @@ def _text_files(codec: Codec) -> list[list[object]]:
     return [[file.name, file.part, file.count] for file in codec.symbols.files]
 
 
-def _record_files(codec: Codec) -> list[str]:
-    """Return the files in which partners find records; what the manifest itself has of them is elsewhere."""
-    return [file.name for file in codec.records.files] if isinstance(codec.records, FiledRecords) else []
+def _new_records(codec: Codec, first: int) -> list[tuple[int, int, str | None]]:
+    """Return the codes of records from one on, as `_new_texts` does."""
+    records = codec.records
+    if not isinstance(records, FiledRecords):
+        return [(first, len(records), None)] if len(records) > first else []
+    # A file that begins before has rows that the manifest has otherwise: those in question are in memory too.
+    ranges = records.ranges(first)
+    return [
+        (max(code, first), end, file.name if file is not None and code >= first else None)
+        for code, end, file in ranges
+    ]
+
+
+def _rows_between(codec: Codec, first: int, last: int) -> tuple[Codes, Codes]:
+    if isinstance(codec.records, FiledRecords):
+        return codec.records.rows_between(first, last)
+    return codec.records.rows_from(first)
+
+
+def _record_files(codec: Codec) -> list[list[object]]:
+    """Return the files of workers that have records."""
+    if not isinstance(codec.records, FiledRecords):
+        return []
+    return [[file.name, file.count] for file in codec.records.files]
 
 
 def _join_lists(parts: list[Any]) -> list[Any]:

@@ -13,7 +13,7 @@ from tidelog.engine.spark.agreement import SharedCodec
 from tidelog.engine.spark.files import Folder, file_name
 from tidelog.engine.spark.texts import TEXTS, TextFile, read_texts, write_texts
 from tidelog.engine.spark.value_files import described_warnings
-from tidelog.engine.spark.value_records import RECORDS, RecordFile, read_records, record_table
+from tidelog.engine.spark.value_records import RECORDS, RecordFile, read_records, write_records
 from tidelog.maintain.partners.session_values import MOST_INLINE
 from tidelog.values.types import TypeTable
 
@@ -67,7 +67,7 @@ class PartnerValues:
 
     def made(self, name: str) -> dict[str, object]:
         """Return the values that the request made, for the driver; many of them are in a file."""
-        (texts, records), (all_texts, all_records) = self._known, self._counts()
+        (texts, records), (all_texts, _) = self._known, self._counts()
         found: dict[str, object] = {"after": [texts, records], "texts": [], "records": [[], []]}
         new = self.codec.symbols.to_arrow(np.arange(texts, all_texts))
         if len(new) > MOST_INLINE:
@@ -78,9 +78,8 @@ class PartnerValues:
             found["texts"] = new.to_pylist()
         widths, fields = self.codec.records.rows_from(records)
         if len(widths) > MOST_INLINE:
-            table = record_table(widths, fields)
-            written = self._folder.write_table(file_name(RECORDS, 0, name), table, compression="lz4")
-            found["records"] = {"file": [written, all_records - records]}
+            written = write_records(self._folder, file_name(RECORDS, 0, name), widths, fields)
+            found["records"] = {"file": [written.name, written.count]}
         elif len(widths):
             found["records"] = [widths.tolist(), fields.tolist()]
         self._known = self._counts()

@@ -48,7 +48,7 @@ class SessionValues:
                 for code, count, file in texts
             ],
             "records": [
-                [code, count, self._records_here(code) if file is None else file]
+                [code, count, self._records_here(code, count) if file is None else file]
                 for code, count, file in records
             ],
             "part": symbols.next_part if isinstance(symbols, FiledDictionary) else 0,
@@ -67,21 +67,20 @@ class SessionValues:
     def _records(self, first: int) -> list[tuple[int, int, str | None]]:
         """Return the codes of records from one on, as `_texts` does."""
         records = self._codec.records
-        found: list[tuple[int, int, str | None]] = []
-        code = NIL + 1
-        for file in records.files if isinstance(records, FiledRecords) else ():
-            if code + file.count > first:
-                found.append((code, file.count, file.name))
-            code += file.count
-        code = max(code, first)
-        return [*found, (code, len(records) - code, None)] if len(records) > code else found
+        if not isinstance(records, FiledRecords):
+            return [(first, len(records) - first, None)] if len(records) > first else []
+        ranges = records.ranges(first)
+        return [(code, end - code, None if file is None else file.name) for code, end, file in ranges]
 
     def _texts_here(self, first: int, count: int) -> list[str]:
         found: list[str] = self._codec.symbols.to_arrow(np.arange(first, first + count)).to_pylist()
         return found
 
-    def _records_here(self, first: int) -> list[list[int]]:
-        return [each.tolist() for each in self._codec.records.rows_from(first)]
+    def _records_here(self, first: int, count: int) -> list[list[int]]:
+        records = self._codec.records
+        if isinstance(records, FiledRecords):
+            return [each.tolist() for each in records.rows_between(first, first + count)]
+        return [each.tolist() for each in records.rows_from(first)]
 
     def take(self, made: Mapping[str, Any]) -> None:
         """Take over the values that partners made; they have the others now."""
@@ -96,7 +95,7 @@ class SessionValues:
         if isinstance(records, Mapping):
             # Those of the driver come first.
             files_of_values(codec, self._folder)
-            filed_records(codec.records, self._folder).add_file(RecordFile(*records["file"]))
+            filed_records(codec, self._folder).add_file(RecordFile(*records["file"]))
         else:
             codec.records.append(*(np.array(each, np.int64) for each in records))
         self.sent = self.now
