@@ -7,7 +7,7 @@ from hypothesis import event, given, settings
 from hypothesis import strategies as st
 
 from support.epochs import Maintained, difference, examples
-from support.epochs_programs import FUNCTIONS, SPECIAL, tangled_epochs, tangled_programs
+from support.epochs_programs import FUNCTIONS, LAWS, SPECIAL, tangled_epochs, tangled_programs
 from support.partner_epochs import followable
 from support.programs import build
 from support.resident_session import Resident, check_same_files
@@ -20,7 +20,11 @@ from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.spark import skew
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.signed import UnsignedError, sign, signed_content
+from tidelog.engine.spark.sockets import SocketWire
+from tidelog.maintain.decide import UNTOUCHED
+from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners import pool
+from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.groups import PartnerGroup
 from tidelog.maintain.partners.service import _Service
 from tidelog.maintain.spark import SparkMaintainedEngine
@@ -31,6 +35,8 @@ STEP = "path(x, z) :- path(x, y), path(y, z).\n"
 BRIDGE = "path(x, y) :- bridge(x, y).\n"
 FAR = ".decl far(x: number) far(x) :- path(x, y), !edge(x, y).\n"
 CHAIN = {"edge": {(n, n + 1) for n in range(12)}, "bridge": {(3, 7), (12, 0), (2, 3)}}
+# Random changes may give a key two values.
+UNKEYED = tuple(law for law in LAWS if law != "keys")
 STRATEGIES = st.sampled_from([Strategy.UPDATE, Strategy.AUTO, Strategy.RECOMPUTE])
 
 
@@ -59,6 +65,21 @@ class Mixed(Resident):
     """A session whose driver keeps what is small."""
 
     driver_facts = 4
+
+
+class Moving(Resident):
+    """A session whose strata move from the driver to partners and back, as what they read grows."""
+
+    driver_facts = 15
+
+
+class InDriver(Resident):
+    """A session whose driver keeps everything."""
+
+    driver_facts = 10_000
+
+
+KINDS = [Resident, Resident, Sparing, Mixed, Moving, InDriver, InJobs]
 
 
 @contextmanager
@@ -95,17 +116,17 @@ def check_levels(run: Maintained):
     fresh.engine.close()
 
 
-@settings(max_examples=examples(40))
-@given(data=st.data(), kind=st.sampled_from([Resident, Resident, Sparing, Mixed, InJobs]))
+@settings(max_examples=examples(50))
+@given(data=st.data(), kind=st.sampled_from(KINDS))
 def test_random_rule_changes_are_exact(data, kind):
     """Random rules come and go between random changes of facts, whoever dies and whenever."""
-    drawn = data.draw(tangled_programs(special=SPECIAL))
+    drawn = data.draw(tangled_programs(special=data.draw(st.sampled_from([SPECIAL, UNKEYED]))))
     texts = [without_some_rules(data, drawn) for _ in range(2)]
     check_history(data, drawn, kind, texts, data.draw(tangled_epochs(drawn, max_epochs=3)), FUNCTIONS)
 
 
 @settings(max_examples=examples(20))
-@given(data=st.data(), kind=st.sampled_from([Resident, Sparing, InJobs]))
+@given(data=st.data(), kind=st.sampled_from([Resident, Sparing, InDriver, InJobs]))
 def test_random_rules_of_the_whole_language_change(data, kind):
     """So do rules with any type, functor or aggregate."""
     drawn = data.draw(programs())
@@ -114,7 +135,7 @@ def test_random_rules_of_the_whole_language_change(data, kind):
 
 
 @settings(max_examples=examples(20))
-@given(data=st.data(), kind=st.sampled_from([Resident, Sparing, InJobs]))
+@given(data=st.data(), kind=st.sampled_from([Resident, Sparing, Mixed, Moving, InDriver, InJobs]))
 def test_levels_and_counts_are_those_of_an_evaluation(data, kind):
     """Whatever rules came and went, facts have the levels and counts that an evaluation gives them."""
     drawn = data.draw(tangled_programs())
@@ -316,6 +337,155 @@ def test_rules_that_fail_leave_the_old_ones():
         assert run.relations() == before
         change(run, {"edge": [(20, 3)]}, {"edge": [(2, 3)]})
         change_rules(run, build(text + FAR))
+        run.engine.close()
+
+
+LAWFUL = (
+    ".decl same(x: number, y: number) eqrel\nsame(x, y) :- bridge(x, y).\n"
+    ".decl one(x: number, y: number) choice-domain x\none(x, y) :- same(x, y).\n"
+)
+
+
+@pytest.fixture
+def evaluated(monkeypatch):
+    """Return a list of the strata that local engines evaluate from scratch, in the driver or at a worker."""
+    found = []
+    run = LocalMaintainedEngine._run_once
+
+    def note(engine, number, stratum, *others):
+        if stratum.rules:
+            found.append(stratum.relations)
+        return run(engine, number, stratum, *others)
+
+    monkeypatch.setattr(LocalMaintainedEngine, "_run_once", note)
+    return found
+
+
+def test_rules_of_the_driver_are_followed_there(evaluated):
+    """What a change of rules does not reach stays as it is, and what it reaches is followed."""
+    text = EDGES + PATH + STEP + LAWFUL + FAR
+    run = InDriver(build(text)).start(CHAIN)
+    evaluated.clear()
+
+    added = change_rules(run, build(text + "path(x, x) :- edge(x, _).\n"), {"edge": [(20, 3)]})
+    gone = change_rules(run, build(text))
+
+    assert evaluated == []
+    assert actions(added)["path"] == (Action.UPDATED, "1 of its rules inserted")
+    assert actions(gone)["path"] == (Action.UPDATED, "1 of its rules deleted")
+    assert actions(gone)["same"] == (Action.SKIPPED, UNTOUCHED)
+    found = change_rules(run, build(text + "one(x, y) :- edge(x, y).\n"), {"bridge": [(4, 9)]})
+    assert evaluated == [("same",), ("one",)]
+    assert actions(found)["path"] == (Action.SKIPPED, UNTOUCHED)
+    check_levels(run)
+    run.engine.close()
+
+
+def test_other_strata_of_a_worker_stay(evaluated):
+    """The worker that has all facts of some strata goes on with them; those that it derived are not sent."""
+    text = EDGES + PATH + STEP + LAWFUL
+    with tasks_in_threads() as tasks:
+        run = Resident(build(text)).start(CHAIN)
+        evaluated.clear()
+
+        found = change_rules(run, build(text + "one(x, y) :- edge(x, y), x < 3.\n"), {"edge": [(20, 3)]})
+
+        assert evaluated == [("one",)]
+        assert actions(found)["same"] == (Action.SKIPPED, UNTOUCHED)
+        evaluated.clear()
+        change_rules(run, build(text.replace("choice-domain x", "")), {"edge": [(21, 3)]})
+        change_rules(run, build(text), {"bridge": [(3, 9)]})
+        change(run, {"bridge": [(4, 9)]}, {"bridge": [(3, 7)]})
+        assert tasks.stages == 1
+        run.engine.close()
+
+
+@pytest.mark.parametrize("partner", [0, 1])
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_a_worker_lost_in_a_change_of_rules(moment, partner):
+    """Who takes its place evaluates the strata of before and follows the change again."""
+    text = EDGES + PATH + LAWFUL
+    with tasks_in_threads() as tasks:
+        run = Resident(build(text)).start(CHAIN)
+        tasks.kill(partner, moment, 1)
+
+        found = change_rules(run, build(text + "one(x, y) :- edge(x, y), x < 3.\n"), {"edge": [(20, 3)]})
+
+        assert actions(found)["same"] == (Action.SKIPPED, UNTOUCHED)
+        change(run, {"bridge": [(4, 9)]}, {"bridge": [(3, 7)]})
+        run.engine.close()
+    assert (tasks.kills, tasks.stages) == (1, 1)
+
+
+class Dividing(Resident):
+    """A session whose partners divide facts that are decided together, however few."""
+
+    replicated_facts = 0
+
+
+def test_strata_above_aggregates_and_laws_change_alone(monkeypatch):
+    """Groups stay in partners' memory, and facts that a law decides stay where they are."""
+    text = EDGES + PATH + LAWFUL + ".decl few(x: number, n: number)\n"
+    text += "few(x, n) :- edge(x, _), n = count : { path(x, _) }.\n.decl top(x: number)\n"
+    above = "top(x) :- few(x, n), one(x, _), n > 0.\n"
+    found = []
+    run_stratum = PartnerEngine._run
+
+    def note(engine, number, stratum):
+        found.append(stratum.relations)
+        return run_stratum(engine, number, stratum)
+
+    monkeypatch.setattr(PartnerEngine, "_run", note)
+    with tasks_in_threads() as tasks:
+        run = Dividing(build(text + above)).start(CHAIN)
+        assert {each.where.value for each in run.engine.placements} == {"partners"}
+        found.clear()
+
+        change_rules(run, build(text + above + "top(y) :- few(x, n), same(x, y), n < 9.\n"))
+        change(run, {"edge": [(3, 9)]}, {"edge": [(5, 6)]})
+        change_rules(run, build(text + above + "top(x) :- path(x, _).\n"))
+
+        assert found == []
+        change(run, {"bridge": [(3, 9)]}, {"edge": [(3, 4)]})
+        assert tasks.stages == 1
+        run.engine.close()
+
+
+def test_strata_that_a_change_does_not_reach_exchange_nothing(monkeypatch):
+    """Partners whose rules stay the same, and what these read, send nothing to one another."""
+    text = (
+        EDGES
+        + PATH
+        + STEP
+        + ".decl few(x: number, n: number)\nfew(x, n) :- edge(x, _), n = count : { path(x, _) }.\n"
+    )
+    small = ".decl small(x: number)\nsmall(x) :- bridge(x, _).\n"
+    with tasks_in_threads():
+        run = Mixed(build(text + small)).start(CHAIN)
+        assert {each.where.value for each in run.engine.placements} == {"driver", "partners"}
+        with monkeypatch.context() as patch:
+            patch.setattr(SocketWire, "exchange", lambda *_: pytest.fail("partners exchanged something"))
+            change_rules(run, build(text + small + "small(y) :- bridge(_, y).\n"))
+
+        change(run, {"edge": [(20, 3)]}, {"edge": [(2, 3)]})
+        run.engine.close()
+
+
+def test_the_driver_goes_back_to_old_rules_if_partners_fail():
+    """An engine of the driver that went on to new rules is made anew for the old ones."""
+    text = EDGES + ".decl small(x: number)\nsmall(x) :- bridge(x, _).\n"
+    text += PATH + STEP + "path(x, x) :- small(x).\n"
+    with tasks_in_threads():
+        run = Mixed(build(text)).start(CHAIN)
+        assert [each.where.value for each in run.engine.placements] == ["driver", "partners"]
+        before = run.relations()
+
+        with pytest.raises(TidelogError, match="iterations"):
+            run.change_rules(build(text + "small(y) :- bridge(_, y).\npath(x, y + 1) :- path(x, y).\n"))
+
+        assert run.relations() == before
+        change(run, {"bridge": [(20, 3)]}, {"edge": [(2, 3)]})
+        change_rules(run, build(text + "small(y) :- bridge(_, y).\n"))
         run.engine.close()
 
 

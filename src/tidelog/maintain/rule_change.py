@@ -73,6 +73,12 @@ def stratum_content(stratum: Stratum, program: Program) -> tuple[object, ...]:
     )
 
 
+def is_declared_alike(name: str, old: Program, new: Program) -> bool:
+    """Say whether a relation of the second program is in the first one, with the same columns."""
+    known = old.relations.get(name)
+    return known is not None and known.columns == new.relations[name].columns
+
+
 def _is_other(name: str, old: Program, new: Program) -> bool:
     """Say whether a relation of two programs has other columns in the second one."""
     return name in new.relations and old.relations[name].columns != new.relations[name].columns

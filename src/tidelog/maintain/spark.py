@@ -11,6 +11,7 @@ import uuid
 import weakref
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -53,8 +54,17 @@ from tidelog.engine.spark.split import split_rules
 from tidelog.engine.spark.value_files import has_unread_values, read_here
 from tidelog.maintain.aggregates import name_aggregates
 from tidelog.maintain.engine import LocalMaintainedEngine
+from tidelog.maintain.partners.alone_group import AloneGroup
+from tidelog.maintain.partners.continued_groups import (
+    changed,
+    compared,
+    continued,
+    evaluated_again,
+    skipped,
+)
 from tidelog.maintain.partners.deleted_rules import with_deleted_rules
 from tidelog.maintain.partners.differences import Differences, GroupResult, RelationDifference, difference_of
+from tidelog.maintain.partners.driver_group import DriverGroup
 from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
 from tidelog.maintain.partners.frame_changes import (
     LARGE_CHANGE,
@@ -63,20 +73,12 @@ from tidelog.maintain.partners.frame_changes import (
     encoded_codes,
     framed_inputs,
 )
-from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.groups import GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.inputs_apart import keep_inputs_apart
 from tidelog.maintain.partners.manifest import Manifest, Manifests, fingerprint_of
 from tidelog.maintain.partners.placing import PlacedStrata, place_strata
 from tidelog.maintain.partners.pool import PartnerPool
-from tidelog.maintain.partners.rule_change import (
-    RULES_HERE,
-    OldGroups,
-    compared,
-    continued,
-    evaluated_again,
-    origin_of,
-    skipped,
-)
+from tidelog.maintain.partners.rule_change import OldGroups, origin_of
 from tidelog.maintain.partners.service import GroupSpec, placement_remark
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.session_routes import cut_for
@@ -173,11 +175,12 @@ class SparkMaintainedEngine(IncomingFacts):
 
     def _facts_for(self, group: StratumGroup) -> dict[str, GroupFacts]:
         """Return the input facts of a group's own relations, and all facts of those it reads."""
-        facts: dict[str, GroupFacts] = {name: self._inputs[name] for name in group.own}
-        for name in group.reads:
-            if name not in group.sources:
-                facts[name] = self._group_facts(name)
-        return facts
+        names = (*group.own, *(name for name in group.reads if name not in group.sources))
+        return {name: self._facts_of(group, name) for name in names}
+
+    def _facts_of(self, group: StratumGroup, name: str) -> GroupFacts:
+        """Return the input facts of a group's own relation, or all facts of one that it reads."""
+        return self._inputs[name] if name in group.own else self._group_facts(name)
 
     def _group_facts(self, name: str) -> GroupFacts:
         """Return the facts of a relation as a group that reads them gets them."""
@@ -214,8 +217,8 @@ class SparkMaintainedEngine(IncomingFacts):
             else:
                 if any(reason_against_codes(stratum, self._program) for stratum in run.strata):
                     read_here(self._codec)
-                engine = LocalMaintainedEngine(
-                    part, self._codec, self._settings, self._functions, self.numbering
+                engine = partial(
+                    LocalMaintainedEngine, part, self._codec, self._settings, self._functions, self.numbering
                 )
                 groups.append(DriverGroup(own, reads, part, engine, self._folder))
         self._groups = groups
@@ -393,6 +396,10 @@ class SparkMaintainedEngine(IncomingFacts):
             self.__dict__.update(before)
             self._pool.restore(specs)
             self.numbering.rewind(mark)
+            for each in self._groups:
+                if isinstance(each, DriverGroup) and not each.has_engine:
+                    # Its engine has gone on to the new rules.
+                    each.evaluate(self._facts_for(each), SilentObserver())
             raise
         self._pool.keep([group.number for group in self._groups if isinstance(group, PartnerGroup)])
         return result.with_columns(self._options.spark)
@@ -428,20 +435,10 @@ class SparkMaintainedEngine(IncomingFacts):
                 if not result.strata:
                     reports += skipped(group, self._program)
             else:
-                result = self._evaluate_again(group, old)
+                result = changed(group, old, due, partial(self._facts_of, group), self._program, settings)
             found.update(result.differences)
             reports += result.strata
         return GroupResult(found, tuple(reports))
-
-    def _evaluate_again(self, group: StratumGroup, old: OldGroups) -> GroupResult:
-        """Evaluate a group of the driver or of one worker, and compare it with the facts of before."""
-        if isinstance(group, AloneGroup):
-            before = {name: old.files(name) if self._declares(name, old) else [] for name in group.own}
-            statistics, result = group.evaluate_again(self._facts_for(group), before)
-        else:
-            statistics = group.evaluate(self._facts_for(group), SilentObserver())
-            result = GroupResult(compared(group.own, self._rows, old, self._program), ())
-        return replace(result, strata=evaluated_again(statistics, RULES_HERE))
 
     def apply_frames(self, changes: Mapping[str, FramedChange]) -> FramedEpoch:
         """Advance to the next epoch by changes that workers have; no fact comes to the driver.

@@ -17,6 +17,7 @@ from tidelog.engine.spark.files import Annotated
 from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.engine import CodeDelta
 from tidelog.maintain.partners.state_files import without_rows
+from tidelog.maintain.rule_change import is_declared_alike
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -55,17 +56,38 @@ class AloneEngine:
 
     def apply(self, changes: Mapping[str, CodeDelta], settings: MaintenanceSettings) -> EpochResult:
         """Advance all strata to the next epoch."""
+        self._evaluate_undone()
+        self._last = changes
+        return self._engine.apply(_turned(changes), settings, SilentObserver())
+
+    def change_rules(
+        self, program: Program, own: tuple[str, ...], changes: Mapping[str, CodeDelta],
+        given: Mapping[str, CodeArray], settings: MaintenanceSettings,
+    ) -> EpochResult:  # fmt: skip
+        """Go on with other strata in the next epoch, which cannot be undone.
+
+        `given` has all facts of relations whose input facts came from elsewhere before.
+        """
+        self._evaluate_undone()
+        deltas = dict(changes)
+        for name, rows in given.items():
+            before = rows[:0]
+            if is_declared_alike(name, self.program, program):
+                before = fact_rows(self._engine.input_facts(name), program.relations[name].arity)
+            delta = CodeDelta(without_rows(rows, before), without_rows(before, rows))
+            if any(delta.sizes):
+                deltas[name] = delta
+        result = self._engine.change_rules(program, settings, SilentObserver(), _turned(deltas))
+        self.program, self.own = program, own
+        return result
+
+    def _evaluate_undone(self) -> None:
+        """Evaluate what there was before an epoch that was undone."""
         if self._undone is not None:
             self._engine, undone, self._undone = self._new_engine(), self._undone, None
             for name, rows in undone.items():
                 self.insert(name, rows)
             self.evaluate()
-        self._last = changes
-        turned = {
-            name: RelationChange(fact_columns(change.inserted), fact_columns(change.deleted))
-            for name, change in changes.items()
-        }
-        return self._engine.apply(turned, settings, SilentObserver())
 
     def commit(self) -> None:
         """Keep what the last epoch did."""
@@ -104,6 +126,14 @@ class AloneEngine:
         absent = np.full(len(deleted), ABSENT, np.int32)
         levels = np.concatenate([absent, _levels(relation, inserted)])
         return _annotated(np.concatenate([deleted, inserted]), levels)
+
+
+def _turned(changes: Mapping[str, CodeDelta]) -> dict[str, RelationChange]:
+    """Return changes as the local engine takes them."""
+    return {
+        name: RelationChange(fact_columns(change.inserted), fact_columns(change.deleted))
+        for name, change in changes.items()
+    }
 
 
 def _levels(relation: StoredRelation, rows: CodeArray) -> Int32s:

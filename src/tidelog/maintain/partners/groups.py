@@ -12,26 +12,21 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.code_rows import as_columns, fact_columns
 from tidelog.engine.epoch import (
     Action,
     MaintenanceSettings,
-    RelationChange,
     Strategy,
     StratumReport,
-    reverse,
 )
 from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
-from tidelog.engine.protocol import Observer, SilentObserver, StratumStatistics
+from tidelog.engine.protocol import Observer, StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
-from tidelog.maintain.engine import LocalMaintainedEngine
 from tidelog.maintain.partners.differences import (
     Differences,
     GroupResult,
     RelationDifference,
     collect_differences,
-    difference_of,
 )
 from tidelog.maintain.partners.inputs_apart import relations_below
 from tidelog.maintain.partners.keys import raise_repeated
@@ -42,11 +37,11 @@ from tidelog.maintain.partners.state_files import (
     MOST_FILES,
     Found,
     change_facts,
-    found_in,
     read_state,
     shorten_files,
     write_inputs,
 )
+from tidelog.maintain.rule_change import is_declared_alike
 from tidelog.program.nodes import Program
 from tidelog.storage import StoredRelation
 from tidelog.storage.annotations import ABSENT
@@ -62,6 +57,7 @@ GroupFacts = CodeArray | SessionInput
 class StratumGroup(Protocol):
     """Strata with a state of their own."""
 
+    program: Program
     own: tuple[str, ...]
     reads: tuple[str, ...]
     # The groups of partners whose files have relations that this group reads.
@@ -92,6 +88,11 @@ class StratumGroup(Protocol):
         """Return the facts that have these codes in these columns, with the iterations of each."""
 
 
+def is_given_alike(name: str, old: StratumGroup, new: StratumGroup) -> bool:
+    """Say whether two groups are given the same facts of a relation: input facts, or all if they read it."""
+    return is_declared_alike(name, old.program, new.program) and (name in old.own) == (name in new.own)
+
+
 @dataclass(frozen=True, slots=True)
 class KeptRelation:
     """Where the state of a relation is, and the work of its stratum's last evaluation."""
@@ -100,66 +101,6 @@ class KeptRelation:
     size: int
     work: int
     is_wide: bool
-
-
-class DriverGroup:
-    """Strata kept in the driver, by the local engine."""
-
-    def __init__(
-        self, own: tuple[str, ...], reads: tuple[str, ...], program: Program, engine: LocalMaintainedEngine,
-        folder: Folder,
-    ) -> None:  # fmt: skip
-        self._folder = folder
-        self.own = own
-        self.program = program
-        self.reads = reads
-        self.sources: Mapping[str, PartnerGroup] = {}
-        self._engine = engine
-
-    def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from scratch."""
-        for name, found in facts.items():
-            rows = found.rows() if isinstance(found, SessionInput) else found
-            if len(rows):
-                self._engine.insert(name, as_columns(rows))
-        finished = self._engine.evaluate(observer).strata
-        return [each for each in finished if set(each.relations) & set(self.own)]
-
-    def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
-        """Advance the group to the next epoch; what partners have in files is read here."""
-        due = {name: change.as_change() for name, change in changes.items()}
-        result = self._engine.apply(due, settings, SilentObserver())
-        found: dict[str, RelationDifference] = {}
-        for name in dict.fromkeys([*result.inserted, *result.deleted]):
-            if name in self.own:
-                nothing = fact_columns(np.empty((0, self.program.relations[name].arity), np.int64))
-                sides = (side.get(name, nothing) for side in (result.inserted, result.deleted))
-                change = RelationChange(*sides)
-                found[name] = difference_of(change, self.program.relations[name].arity, self._folder)
-        return GroupResult(found, tuple(r for r in result.strata if set(r.relations) & set(self.own)))
-
-    def describe(self) -> dict[str, object]:
-        """Return nothing: after a restart the driver evaluates its groups again."""
-        return {}
-
-    def go_back(self, before: Mapping[str, Any], changes: Differences) -> None:
-        """Undo the last epoch by applying the opposite changes."""
-        del before
-        turned = reverse({name: change.as_change() for name, change in changes.items()})
-        self._engine.apply(turned, MaintenanceSettings(), SilentObserver())
-
-    def size(self, name: str) -> int:
-        """Return the number of facts."""
-        return self._engine.size(name)
-
-    def stored(self, name: str) -> StoredRelation:
-        """Return the facts of a relation."""
-        return self._engine.relations[name]
-
-    def look_up(self, name: str, codes: Mapping[int, int]) -> Found:
-        """Return the facts that have these codes in these columns, with the iterations of each."""
-        relation = self.stored(name)
-        return found_in(relation.rows[: relation.count], relation.levels[: relation.count], codes)
 
 
 class PartnerGroup:
@@ -215,7 +156,7 @@ class PartnerGroup:
 
     def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
         """Evaluate from scratch, except for what is kept."""
-        name = _new_name("0")
+        name = new_name("0")
         self.is_wide |= any(source.is_wide for source in self.sources.values())
         self.is_wide |= any(each.is_wide for each in self.kept.values())
         files: dict[str, list[str]] = {}
@@ -248,7 +189,7 @@ class PartnerGroup:
         self.read_files = {relation: each for relation, each in files.items() if relation in self.reads}
         self._pool.take_values(self.number, replies)
         self._note_evaluation(replies)
-        return _statistics([reply["statistics"] for reply in replies], self.own)
+        return statistics_of([reply["statistics"] for reply in replies], self.own)
 
     def _note_evaluation(self, replies: Sequence[Mapping[str, Any]]) -> None:
         """Note what partners wrote, beside what was kept from before."""
@@ -268,7 +209,7 @@ class PartnerGroup:
 
     def apply(self, changes: Differences, settings: MaintenanceSettings) -> GroupResult:
         """Advance the group to the next epoch; partners read from files what the driver does not have."""
-        name = _new_name("e")
+        name = new_name("e")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         tables = self._tables(changes)
         compacted = self._to_compact()
@@ -291,7 +232,7 @@ class PartnerGroup:
 
     def change(self, origin: "Origin", changes: Differences, settings: MaintenanceSettings) -> GroupResult:
         """Go on from groups of another program and follow changes, those of rules among them."""
-        name = _new_name("r")
+        name = new_name("r")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         spec = self.spec
         self.files = {relation: list(origin.kept.get(relation, ())) for relation in spec.own}
@@ -488,85 +429,15 @@ class PartnerGroup:
         self._seen = {}
 
 
-class AloneGroup(PartnerGroup):
-    """Strata that one partner keeps, because their facts are decided together.
-
-    It evaluates them from what they read, of which the input facts of their own are part, and so does who
-    takes its place: `read_files` has all of it.
-    """
-
-    is_alone = True
-
-    def evaluate(self, facts: Mapping[str, GroupFacts], observer: Observer) -> list[StratumStatistics]:
-        """Evaluate from scratch."""
-        del observer
-        statistics, _ = self._evaluate(facts, {})
-        return statistics
-
-    def evaluate_again(
-        self, facts: Mapping[str, GroupFacts], before: Mapping[str, Sequence[str]]
-    ) -> tuple[list[StratumStatistics], GroupResult]:
-        """Evaluate from scratch; also return what leads there from the facts of `before`, in files."""
-        statistics, found = self._evaluate(facts, before)
-        return statistics, GroupResult({name: each for name, each in found.items() if any(each.sizes)}, ())
-
-    def _evaluate(
-        self, facts: Mapping[str, GroupFacts], before: Mapping[str, Sequence[str]]
-    ) -> tuple[list[StratumStatistics], Differences]:
-        name = _new_name("0")
-        files: dict[str, list[str]] = {}
-        for relation, found in facts.items():
-            if isinstance(found, SessionInput):
-                files[relation] = found.files()
-            else:
-                own = f"{self.number}-{name}"
-                files[relation] = [write_inputs(self._folder, relation, own, found, found[:0])]
-        self.read_files = {relation: each for relation, each in files.items() if each}
-        self.read_files |= {relation: list(each.files[relation]) for relation, each in self.sources.items()}
-        self.work = [0] * len(self.program.strata)
-        self._seen = {}
-        values = self._pool.all_values(self.number)
-        request = {
-            "facts": self.read_files, "before": before, "name": name, **self._flows({}), **values,
-        }  # fmt: skip
-        messages = self._pool.evaluate(self.number, request)
-        replies = [json.loads(message.text) for message in messages]
-        self._pool.take_values(self.number, replies)
-        self.files = {relation: [file] for relation, file in replies[0]["files"].items()}
-        self._sizes = dict(replies[0]["sizes"])
-        self.is_wide = replies[0]["is_wide"]
-        return _statistics([replies[0]["statistics"]], self.own), self._differences(messages, replies)
-
-    def taking_place_of(self, old: "AloneGroup") -> "AloneGroup":
-        """Return this group with the state of another one with the same strata, which is used no more."""
-        # The partner goes on with the rules of before, by their numbers.
-        self.number, self.program = old.number, old.program
-        self.take_over(old.describe())
-        return self
-
-    def _follow(
-        self, changes: Differences, found: Differences, replies: Sequence[Mapping[str, Any]],
-        compacted: set[str], name: str,
-    ) -> None:  # fmt: skip
-        """Note what the partner wrote, and update what was read here."""
-        super()._follow(changes, found, replies, compacted, name)
-        self.work = [0] * len(self.program.strata)
-        self.is_wide |= replies[0]["is_wide"]
-
-    def state_to_load(self, changes: Differences) -> dict[str, object]:
-        """Return what the partner evaluates again."""
-        del changes
-        return {"facts": self.read_files, "name": _new_name("l"), **self._pool.all_values(self.number)}
-
-    def _widen(self) -> None:
-        """Do nothing: the local engine has codes as wide as it needs."""
-
-
-def _new_name(prefix: str) -> str:
+def new_name(prefix: str) -> str:
+    """Return a name for files that no other file has."""
     return f"{prefix}-{uuid.uuid4().hex[:16]}"
 
 
-def _statistics(parts: Sequence[Sequence[Mapping[str, Any]]], own: Sequence[str]) -> list[StratumStatistics]:
+def statistics_of(
+    parts: Sequence[Sequence[Mapping[str, Any]]], own: Sequence[str]
+) -> list[StratumStatistics]:
+    """Return what it took all partners to evaluate the strata of these relations."""
     return [
         StratumStatistics(
             _written(each[0]["relations"], own), each[0]["is_recursive"], each[0]["iterations"],

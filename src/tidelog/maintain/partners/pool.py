@@ -110,12 +110,17 @@ class PartnerPool:
             self.groups[group] = self.groups[group].settled
             return replies
 
+        is_alone = self.groups[group].is_alone
+
         def ask() -> list[Message]:
             resident = self._started()
-            here = [old for old in loads if self._loaded.get(old)]
+            here = [old for old in loads if is_alone or self._loaded.get(old)]
             for old in here:
                 self._load_missing(resident, old, loads[old])
             self._tell(resident, group)
+            if is_alone:
+                # An engine that goes on to other strata does not come back.
+                self._note_lost(here)
             return self._ask(resident, group, make(here))
 
         replies = self._retried(ask)
@@ -125,6 +130,16 @@ class PartnerPool:
     def has_in_memory(self, groups: Iterable[int]) -> bool:
         """Say whether some resident has one of these groups in memory."""
         return any(self._loaded.get(group) for group in groups)
+
+    def first_has_in_memory(self, group: int) -> bool:
+        """Say whether the first resident has a group in memory."""
+        return 0 in self._loaded.get(group, ())
+
+    def _note_lost(self, groups: Collection[int]) -> None:
+        """Note that no partner has these groups in memory any more."""
+        self._agreed -= set(groups)
+        for group in groups:
+            self._loaded.pop(group, None)
 
     def described_values(self, group: int) -> dict[str, object]:
         """Return what tells partners the values that they do not have for a change."""

@@ -7,30 +7,23 @@ find out what changes.
 """
 
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
-from typing import Final
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.epoch import Action, Strategy, StratumReport
 from tidelog.engine.local.state import fits_narrow
-from tidelog.engine.protocol import StratumStatistics
 from tidelog.engine.spark.files import Folder
-from tidelog.maintain.decide import UNTOUCHED
 from tidelog.maintain.partners.deleted_rules import change_of, is_successor, strata_of
-from tidelog.maintain.partners.differences import RelationDifference
-from tidelog.maintain.partners.groups import AloneGroup, DriverGroup, GroupFacts, PartnerGroup, StratumGroup
+from tidelog.maintain.partners.groups import GroupFacts, PartnerGroup, StratumGroup
 from tidelog.maintain.partners.service import GroupSpec
 from tidelog.maintain.partners.session_inputs import SessionInput
-from tidelog.maintain.partners.state_files import without_rows, write_inputs
-from tidelog.maintain.rule_change import stratum_content
+from tidelog.maintain.partners.state_files import write_inputs
+from tidelog.maintain.rule_change import is_declared_alike, stratum_content
 from tidelog.program.nodes import Program, Stratum
 from tidelog.storage.kernel import CodeArray
-
-RULES_HERE: Final = "rules of the strata that are kept together here changed"
 
 
 @dataclass(frozen=True)
@@ -70,8 +63,7 @@ class OldGroups:
 
     def declares(self, name: str, program: Program) -> bool:
         """Say whether a relation of another program is one of this, with the same columns."""
-        old = self.program.relations.get(name)
-        return old is not None and old.columns == program.relations[name].columns
+        return is_declared_alike(name, self.program, program)
 
     def size(self, name: str) -> int:
         """Return the number of facts."""
@@ -235,59 +227,6 @@ def _new_rules(
     if change is None or (change.deleted and number not in spec.departed):
         return None
     return [rule.id for rule in change.inserted]
-
-
-# --- other groups ----------------------------------------------------------------------------------
-
-
-def continued(group: StratumGroup, old: OldGroups) -> StratumGroup | None:
-    """Return a group of one place that goes on with the same strata as before, or None if it has others."""
-    for before in old.groups:
-        if isinstance(group, AloneGroup) and isinstance(before, AloneGroup) and _is_same(before, group):
-            return group.taking_place_of(before)
-        if isinstance(group, DriverGroup) and isinstance(before, DriverGroup) and _is_same(before, group):
-            return before
-    return None
-
-
-def _is_same(old: AloneGroup | DriverGroup, new: AloneGroup | DriverGroup) -> bool:
-    contents = (
-        [stratum_content(stratum, each.program) for stratum in each.program.strata] for each in (old, new)
-    )
-    first, second = contents
-    return first == second
-
-
-def compared(
-    names: Sequence[str], rows: Callable[[str], CodeArray], old: OldGroups, program: Program
-) -> dict[str, RelationDifference]:
-    """Return what changed in relations that the driver keeps."""
-    found: dict[str, RelationDifference] = {}
-    for name in names:
-        new = rows(name)
-        was = old.rows(name) if old.declares(name, program) else new[:0]
-        change = RelationDifference(without_rows(new, was), without_rows(was, new), old.folder)
-        if any(change.sizes):
-            found[name] = change
-    return found
-
-
-def evaluated_again(statistics: Sequence[StratumStatistics], reason: str) -> tuple[StratumReport, ...]:
-    """Return what was done to strata that were evaluated, and why."""
-    return tuple(
-        StratumReport(
-            each.relations, Action.RECOMPUTED, Strategy.RECOMPUTE, reason,
-            each.derivations, each.derivations, each.seconds,
-        )
-        for each in statistics
-    )  # fmt: skip
-
-
-def skipped(group: StratumGroup, program: Program) -> Iterator[StratumReport]:
-    """Yield that nothing was done to the strata of a group."""
-    for stratum in program.strata:
-        if stratum.rules and set(stratum.relations) & set(group.own):
-            yield StratumReport(stratum.relations, Action.SKIPPED, Strategy.UPDATE, UNTOUCHED, 0, 0, 0.0)
 
 
 def write_facts(folder: Folder, name: str, rows: CodeArray) -> str:

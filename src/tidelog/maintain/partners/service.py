@@ -7,7 +7,7 @@ all partners did it: when one is lost, the others return to what was confirmed a
 
 import json
 import pickle
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, field, replace
 from functools import partial
 from typing import Any, Final
@@ -15,8 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from tidelog.dataclass import dataclass
-from tidelog.engine.epoch import MaintenanceSettings, Strategy, StratumReport
-from tidelog.engine.local.state import fits_narrow
+from tidelog.engine.epoch import StratumReport
 from tidelog.engine.protocol import Settings
 from tidelog.engine.spark.codes import Known
 from tidelog.engine.spark.failures import failure_text
@@ -32,19 +31,21 @@ from tidelog.engine.spark.sockets import SocketWire, receive
 from tidelog.engine.spark.wire import PartnerLostError, Wire
 from tidelog.maintain.aggregates import GroupedAggregate
 from tidelog.maintain.partners.alone import AloneEngine
+from tidelog.maintain.partners.alone_requests import AloneRequest, empty_reply
 from tidelog.maintain.partners.departed import Departed, with_departed
-from tidelog.maintain.partners.differences import DifferenceWriter, split_difference
-from tidelog.maintain.partners.engine import CodeDelta, PartnerEngine
+from tidelog.maintain.partners.differences import DifferenceWriter
+from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.inputs_apart import Apart
 from tidelog.maintain.partners.keys import RepeatedKeyError, described
 from tidelog.maintain.partners.partner_values import PartnerValues
+from tidelog.maintain.partners.requests import changes_of, settings_of
 from tidelog.maintain.partners.session_routes import Dividing, may_spread, routes_of
-from tidelog.maintain.partners.state_files import facts_of, without_rows
+from tidelog.maintain.partners.state_files import facts_of
 from tidelog.maintain.row_delta import RowDelta
 from tidelog.program.nodes import Program
 from tidelog.program.walk_nodes import earlier_relations
 from tidelog.storage.annotations import ABSENT
-from tidelog.storage.kernel import CodeArray, Int64s
+from tidelog.storage.kernel import Int64s
 
 NOTHING_MORE: Final[Mapping[str, object]] = {}
 
@@ -230,6 +231,8 @@ class _Service:
                     return self._evaluate_alone(request)
                 case "apply" if is_alone:
                     return self._apply_alone(request, message)
+                case "change" if is_alone:
+                    return self._change_alone(request, message)
                 case "evaluate":
                     return self._evaluate(request)
                 case "load":
@@ -357,8 +360,8 @@ class _Service:
         engine = self._engines[request["group"]]
         # Undoing twice does no harm: the engine undoes by itself what fails.
         self._unconfirmed = (request["group"], False)
-        changes = _changes_of(request, message, engine.program, partial(self._read, engine))
-        found, reports = engine.apply(changes, _settings_of(request))
+        changes = changes_of(request, message, engine.program, partial(self._read, engine))
+        found, reports = engine.apply(changes, settings_of(request))
         return self._changed(request, engine, found, reports)
 
     def _change(self, request: Mapping[str, Any], message: Message) -> Message:
@@ -385,8 +388,8 @@ class _Service:
             if group in here:
                 engine.take_stratum(int(number), here[group], stratum, is_same=is_same)
         rewritten = {int(number): inserted for number, inserted in request["rewritten"].items()}
-        changes = _changes_of(request, message, engine.program, partial(self._read, engine))
-        found, reports = engine.apply(changes, _settings_of(request), rewritten)
+        changes = changes_of(request, message, engine.program, partial(self._read, engine))
+        found, reports = engine.apply(changes, settings_of(request), rewritten)
         return self._changed(request, engine, found, reports, {"heavy": heavy})
 
     def _changed(
@@ -434,83 +437,42 @@ class _Service:
     # --- facts that are decided together ----------------------------------------------------------
 
     def _evaluate_alone(self, request: Mapping[str, Any]) -> Message:
-        """Let the first partner evaluate a group, whether it is new or its state was lost.
-
-        What is loaded are the facts that it reads: the same facts are derived again.
-        """
+        """Let the first partner evaluate a group, whether it is new or its state was lost."""
         group, is_load = request["group"], request["do"] == "load"
-        spec = self._groups[group]
-        reply: dict[str, Any] = {"files": {}, "sizes": {}, "statistics": [], "is_wide": False}
-        differences = self._differences(request)
         # Where only others are new, the first partner has its state.
         is_due = not is_load or 0 in request["partners"]
         self._unconfirmed = (group, True) if is_due else None
+        reply, differences = empty_reply(), self._differences(request)
         if self._wire.me == 0 and is_due:
+            spec, codec = self._groups[group], self._values.codec
             functions = unpack_functions(spec.functions)
-            engine = AloneEngine(
-                spec.program, spec.own, self._values.codec, self._payload.settings, functions
-            )
-            for name, files in request["facts"].items():
-                arity = spec.program.relations[name].arity
-                contents = (self._folder.read_rows(file, arity) for file in files)
-                engine.insert(name, facts_of(contents, arity).live_rows())
-            reply["statistics"] = [asdict(each) for each in engine.evaluate()]
+            engine = AloneEngine(spec.program, spec.own, codec, self._payload.settings, functions)
+            AloneRequest(request, engine, self._folder, differences, reply).evaluate()
             self._alone[group] = engine
-            for name in () if is_load else spec.own:
-                content = engine.facts(name)
-                self._write_alone(name, content, request["name"], reply)
-                if name in request.get("before", {}):
-                    differences.put(name, *self._compared(content.rows, request["before"][name]))
         self._learn_values()
         return self._with_differences(request, reply, differences)
-
-    def _compared(self, rows: CodeArray, files: Sequence[str]) -> tuple[CodeArray, CodeArray]:
-        """Return what is inserted and what is deleted on the way from the facts in files to these."""
-        arity = rows.shape[1]
-        before = facts_of((self._folder.read_rows(file, arity) for file in files), arity).live_rows()
-        rows = rows.astype(np.int64)
-        return without_rows(rows, before), without_rows(before, rows)
 
     def _apply_alone(self, request: Mapping[str, Any], message: Message) -> Message:
         """Let the first partner advance a group to the next epoch."""
-        group = request["group"]
-        spec = self._groups[group]
-        self._unconfirmed = (group, False)
-        reply: dict[str, Any] = {"files": {}, "sizes": {}, "reports": [], "work": [], "is_wide": False}
-        differences = self._differences(request)
+        self._unconfirmed = (request["group"], False)
+        reply, differences = empty_reply(), self._differences(request)
         if self._wire.me == 0:
-            engine = self._alone[group]
-
-            def read(name: str, files: Sequence[str]) -> Iterator[Annotated]:
-                arity = spec.program.relations[name].arity
-                return (self._folder.read_rows(file, arity) for file in files)
-
-            changes = _changes_of(request, message, spec.program, read)
-            result = engine.apply(changes, _settings_of(request))
-            for name in spec.own:
-                changed = engine.changed(name, result)
-                if not len(changed.rows):
-                    continue
-                assert changed.levels is not None
-                is_deleted = changed.levels == ABSENT
-                differences.put(name, changed.rows[~is_deleted], changed.rows[is_deleted])
-                if name not in request["compact"]:
-                    self._write_alone(name, changed, request["name"], reply)
-            for name in request["compact"]:
-                self._write_alone(name, engine.facts(name), request["name"], reply)
-            reply["reports"] = [
-                [r.relations, r.action.value, r.strategy.value, r.reason, r.work, r.seconds]
-                for r in result.strata
-            ]
+            engine = self._alone[request["group"]]
+            AloneRequest(request, engine, self._folder, differences, reply).apply(message)
         self._learn_values()
         return self._with_differences(request, reply, differences)
 
-    def _write_alone(self, name: str, content: Annotated, file: str, reply: dict[str, Any]) -> None:
-        is_narrow = fits_narrow(content.rows)
-        reply["is_wide"] |= not is_narrow
-        written = replace(content, rows=content.rows.astype(np.int32)) if is_narrow else content
-        reply["files"][name] = self._folder.write_rows(file_name(name, 0, file), written)
-        reply["sizes"][name] = len(content.rows)
+    def _change_alone(self, request: Mapping[str, Any], message: Message) -> Message:
+        """Let the first partner go on to a group with the engine of another one, which it does not keep."""
+        self._unconfirmed = (request["group"], True)
+        reply, differences = empty_reply(), self._differences(request)
+        if self._wire.me == 0:
+            spec, engine = self._groups[request["group"]], self._alone.pop(request["taken"])
+            change = AloneRequest(request, engine, self._folder, differences, reply)
+            change.change(spec.program, spec.own, message)
+            self._alone[request["group"]] = engine
+        self._learn_values()
+        return self._with_differences(request, reply, differences)
 
     def _learn_values(self) -> None:
         """Let all partners have the values that the first one made."""
@@ -537,28 +499,3 @@ class _Service:
         relation = engine.state.relations[name]
         content = Annotated(relation.rows[numbers], relation.levels[numbers], relation.counts[numbers])
         return self._folder.write_rows(file_name(name, self._wire.me, file), content)
-
-
-# What reads a relation's rows from files.
-_Read = Callable[[str, Sequence[str]], Iterable[Annotated]]
-
-
-def _changes_of(
-    request: Mapping[str, Any], message: Message, program: Program, read: _Read
-) -> dict[str, CodeDelta]:
-    """Return the changes of a request: rows that it has, and those in files that partners wrote."""
-    tables = {table.name: table.rows for table in message.tables}
-    changes = {}
-    for name in request["changed"]:
-        nothing = np.empty((0, program.relations[name].arity), np.int64)
-        sides = [tables.get(f"{sign}{name}", nothing) for sign in "+-"]
-        files, *filed = request["filed"].get(name, ((), 0, 0))
-        parts = split_difference(read(name, files)) if files else ([], [])
-        inserted, deleted = (np.concatenate([rows, *more]) for rows, more in zip(sides, parts, strict=True))
-        sizes = (len(sides[0]) + filed[0], len(sides[1]) + filed[1])
-        changes[name] = CodeDelta(inserted, deleted, sizes)
-    return changes
-
-
-def _settings_of(request: Mapping[str, Any]) -> MaintenanceSettings:
-    return MaintenanceSettings(Strategy(request["strategy"]), request["switch"])
