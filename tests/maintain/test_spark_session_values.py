@@ -58,6 +58,30 @@ def test_strata_that_make_values_are_kept_by_partners():
             run.engine.close()
 
 
+def test_a_fact_of_the_program_that_a_rule_with_values_derives_too_has_both_derivations():
+    """All partners have `known`, whose fact one of them inserts before a rule finds it again."""
+    text = """
+    .decl given(x: number, s: symbol) .input given
+    .decl other(x: number) .input other
+    .decl known(x: number)
+    known(x) :- given(x, s), s >= to_string(x % 3).
+    known(1).
+    .decl seen(s: symbol)
+    seen(s) :- known(_), other(n), given(n, s).
+    """
+    with tasks_in_threads():
+        run = Resident(build(text)).start({"given": [(1, "1"), (2, "b")]})
+        (group,) = run.engine._groups
+        assert any(
+            each.relations["known"].is_everywhere for each in group.spec.routes() if "known" in each.relations
+        )
+
+        run.change(delete={"given": [(1, "1"), (2, "b")]}, strategy=Strategy.UPDATE)
+
+        assert run.relations()["known"] == {(1,)}
+        run.engine.close()
+
+
 @pytest.mark.parametrize("moment", MOMENTS)
 @pytest.mark.parametrize("after", [0, 3, 9])
 def test_a_lost_partner_gets_the_values_of_the_others(moment, after):

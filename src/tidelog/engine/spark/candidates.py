@@ -4,6 +4,8 @@ Many are sent while rules still run, so that the network is busy while the proce
 until the end of the iteration all the same, because other rules may derive them again.
 """
 
+from collections.abc import Callable
+
 from tidelog.engine.local.state import LocalState
 from tidelog.engine.spark.agreement import Agreement
 from tidelog.engine.spark.message import NO_WEIGHTS, Rows
@@ -20,8 +22,12 @@ _AHEAD_ROWS = 1 << 13
 class Candidates:
     """The candidates of one iteration after the other."""
 
-    def __init__(self, state: LocalState, routes: Routes, wire: Wire) -> None:
+    def __init__(
+        self, state: LocalState, routes: Routes, wire: Wire, first_new: Callable[[str], int]
+    ) -> None:
         self._state = state
+        # The first row of a relation that the present iteration inserted.
+        self._first_new = first_new
         self._routes = routes
         self._wire = wire
         self._found: dict[str, StoredRelation] = {}
@@ -78,8 +84,9 @@ class Candidates:
         self._sent[name] = found.count
         route, relation = self._routes.relations[name], self._state.relations[name]
         if relation.count and (route.is_everywhere or len(route.columns) > 1):
-            # A copy held here shows that a candidate is not new.
-            unknown = relation.find(rows) < 0
+            # A copy from before shows that a candidate is not new; one of this iteration has its count.
+            numbers = relation.find(rows)
+            unknown = (numbers < 0) | (numbers >= self._first_new(name))
             rows, counts = rows[unknown], counts[unknown] if counts.size else counts
         for partner, part in parts_by_owner(rows, route.owner, self._wire.partners, route.heavy):
             weights = counts[part] if counts.size else NO_WEIGHTS

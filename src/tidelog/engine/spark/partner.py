@@ -151,7 +151,9 @@ class PartnerRun:
         self._context = context
         self.values = context.values if context.wire.partners > 1 else None
         self._written: dict[str, Int64s] = {}
-        self.candidates = Candidates(context.state, routes, context.wire)
+        self.candidates = Candidates(
+            context.state, routes, context.wire, lambda name: self.iteration_start[name]
+        )
         has_law = context.state.program.law_of(stratum) is not None
         self.spread: SpreadRules | None = None
         if routes.heavy and context.state.counting:
