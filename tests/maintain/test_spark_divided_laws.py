@@ -24,6 +24,7 @@ from tidelog.engine.spark.engine import Where
 from tidelog.engine.spark.options import SparkOptions
 from tidelog.errors import Diagnostic
 from tidelog.maintain.partners import pool
+from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.service import _Service
 from tidelog.maintain.spark import SparkMaintainedEngine
 
@@ -273,14 +274,23 @@ def test_jobs_continue_from_storage():
             assert run.relations() == run.expected()
 
 
-def test_a_state_is_taken_over():
-    """From an exported state strata with laws are evaluated, and go on."""
+def test_a_state_is_taken_over(monkeypatch):
+    """An exported state has what laws decided: its strata are not evaluated, and go on."""
     with tasks_in_threads():
         run = Divided(build(LAWS)).start(FACTS)
         check(run, *CHANGES[0])
+        evaluated, run_stratum = set(), PartnerEngine._run
+
+        def note(engine, number, stratum):
+            evaluated.update(stratum.relations if stratum.rules else ())
+            return run_stratum(engine, number, stratum)
+
+        monkeypatch.setattr(PartnerEngine, "_run", note)
 
         moved = run.moved()
 
+        # Only what aggregates and negated atoms read is found anew.
+        assert evaluated.isdisjoint(run.program.relations)
         assert moved.relations() == run.relations()
         for change in CHANGES[1:]:
             check(moved, *change)

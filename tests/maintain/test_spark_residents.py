@@ -1,5 +1,7 @@
 """Residents that lose partners: the others keep their state, and every epoch is exact."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from tidelog import TidelogError
 from tidelog.engine.epoch import Strategy
 from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.service import _Service
+from tidelog.store.store import Store
 
 PATHS = """
 .decl edge(x: number, y: number) .input edge
@@ -213,23 +216,94 @@ def test_states_of_split_rules_are_exact(history):
         run.engine.close()
 
 
-def test_strata_whose_rules_are_cut_are_evaluated(evaluations):
-    """Rules are cut where relations are large, so levels are not taken from a state; others are loaded."""
-    text = PATHS + "far(x, y) :- edge(z, x), far(z, w), edge(w, y).\n"
+class Cut(Resident):
+    """A session that cuts rules rather than copy a relation to every partner."""
 
-    class Cut(Resident):
-        replicated_facts = 0
+    replicated_facts = 0
 
+
+CUT = PATHS + "far(x, y) :- edge(z, x), far(z, w), edge(w, y).\n"
+
+
+def test_strata_whose_rules_are_cut_are_taken_over(evaluations):
+    """A state has the halves of rules that were cut, which read earlier strata."""
     with tasks_in_threads():
-        run = Cut(build(text)).start(CHAIN)
+        run = Cut(build(CUT)).start(CHAIN)
         assert any("/" in name for name in run.engine._groups[0].files)
+        run.change(insert={"edge": [(12, 3)]}, delete={"edge": [(4, 5)]})
         evaluations.clear()
 
         moved = run.moved()
-        moved.change(delete={"edge": [(9, 10)]})
 
+        check_same_files(run.engine, moved.engine)
+        moved.change(insert={"edge": [(4, 5)]}, delete={"edge": [(9, 10)]}, strategy=Strategy.UPDATE)
         assert moved.relations() == moved.expected()
+        assert evaluations == []
+        for each in (run, moved):
+            each.engine.close()
+
+
+def test_a_store_has_halves_of_rules_and_does_not_show_them(tmp_path, evaluations):
+    """What goes through the files of a store is loaded as well; nobody wrote its relations with halves."""
+    with tasks_in_threads():
+        run = Cut(build(CUT)).start(CHAIN)
+        store = Store.create(tmp_path, (), run.codec)
+        store.snapshot(run.engine.export_state(), run.program, "")
+        store.close()
+        evaluations.clear()
+        moved = Cut(build(CUT))
+        moved.inputs = {name: set(facts) for name, facts in run.inputs.items()}
+        opened = Store.open(tmp_path)
+
+        moved.engine.import_state(opened.load(moved.codec).state)
+
+        assert opened.status().facts.keys() == run.program.relations.keys()
+        assert evaluations == []
+        moved.change(delete={"edge": [(9, 10)]}, strategy=Strategy.UPDATE)
+        assert moved.relations() == moved.expected()
+        opened.close()
+        for each in (run, moved):
+            each.engine.close()
+
+
+@pytest.mark.parametrize("kinds", [(Cut, Resident), (Resident, Cut)], ids=["uncut", "cut"])
+def test_strata_that_are_cut_otherwise_are_evaluated(kinds, evaluations):
+    """Levels depend on where rules are cut, and they are cut where relations are large now."""
+    with tasks_in_threads():
+        run = kinds[0](build(CUT)).start(CHAIN)
+        state = run.engine.export_state()
+        evaluations.clear()
+        moved = kinds[1](build(CUT))
+        moved.codec, moved.inputs = run.codec, {name: set(facts) for name, facts in run.inputs.items()}
+        moved._new_engine()
+
+        moved.engine.import_state(state)
+
         assert {name for names in evaluations for name in names if "/" not in name} == {"far"}
+        assert moved.relations() == moved.expected()
+        moved.change(delete={"edge": [(9, 10)]}, strategy=Strategy.UPDATE)
+        assert moved.relations() == moved.expected()
+        check_same_files(moved.engine, moved.again().engine)
+        for each in (run, moved):
+            each.engine.close()
+
+
+def test_an_older_state_without_halves_is_evaluated(evaluations):
+    """A state that has no halves of cut rules is opened all the same."""
+    with tasks_in_threads():
+        run = Cut(build(CUT)).start(CHAIN)
+        state = run.engine.export_state()
+        relations = {name: each for name, each in state.relations.items() if "/" not in name}
+        evaluations.clear()
+        moved = Cut(build(CUT))
+        moved.codec, moved.inputs = run.codec, {name: set(facts) for name, facts in run.inputs.items()}
+        moved._new_engine()
+
+        moved.engine.import_state(replace(state, relations=relations))
+
+        assert {name for names in evaluations for name in names if "/" not in name} == {"far"}
+        moved.change(delete={"edge": [(9, 10)]}, strategy=Strategy.UPDATE)
+        assert moved.relations() == moved.expected()
         for each in (run, moved):
             each.engine.close()
 
@@ -266,6 +340,26 @@ def test_states_that_are_taken_over_are_exact(data):
             run.change(epoch.inserts, epoch.deletes)
             moved = run.moved()
             check_same_files(run.engine, moved.engine)
+            run.engine.close()
+            run = moved
+            assert run.relations() == run.expected()
+        run.engine.close()
+
+
+@settings(max_examples=examples(12))
+@given(data=st.data(), kind=st.sampled_from([Resident, Cut]))
+def test_states_with_laws_that_are_taken_over_are_exact(data, kind):
+    """So do programs whose laws decide at partners or at one of them, and those with cut rules."""
+    drawn = data.draw(tangled_programs(special=("eqrel", "choice", "least", "lattice", "limit")))
+    with tasks_in_threads():
+        run = kind(build(drawn.text)).start(drawn.inputs)
+        for epoch in data.draw(tangled_epochs(drawn, max_epochs=3)):
+            run.change(epoch.inserts, epoch.deletes)
+            moved = run.moved()
+            groups = [(each.own, each.program.relations.keys()) for each in run.engine._groups]
+            if groups == [(each.own, each.program.relations.keys()) for each in moved.engine._groups]:
+                # Otherwise rules are cut for what is large now.
+                check_same_files(run.engine, moved.engine)
             run.engine.close()
             run = moved
             assert run.relations() == run.expected()

@@ -65,7 +65,7 @@ from tidelog.maintain.partners.continued_groups import (
 from tidelog.maintain.partners.deleted_rules import with_deleted_rules
 from tidelog.maintain.partners.differences import Differences, GroupResult, RelationDifference, difference_of
 from tidelog.maintain.partners.driver_group import DriverGroup
-from tidelog.maintain.partners.exported import export_relation, exported_work, keep_exported
+from tidelog.maintain.partners.exported import export_relations, exported_work, keep_exported
 from tidelog.maintain.partners.frame_changes import (
     LARGE_CHANGE,
     FramedChange,
@@ -490,19 +490,16 @@ class SparkMaintainedEngine(IncomingFacts):
 
     def export_state(self) -> EngineState:
         """Return all facts and which of them are input facts; see `maintain.partners.exported`."""
-        relations = {
-            name: export_relation(self._home.get(name), name, self._inputs[name], self._folder)
-            for name in self._program.relations
-        }
+        relations = export_relations(self._program, self._groups, self._inputs, self._folder)
         return EngineState(relations, exported_work(self._program, self._groups), self.numbering.export())
 
     def import_state(self, state: EngineState) -> None:
         """Take over an exported state; what it does not know of strata is evaluated."""
         self.numbering.take(state.numbers)
-        for name, relation in state.relations.items():
-            arity = self._arity(name)
+        for name in self._program.relations:
+            relation = state.relations[name]
             inputs = [column[relation.is_input] for column in relation.columns]
-            self._inputs[name].insert(fact_rows(inputs, arity))
+            self._inputs[name].insert(fact_rows(inputs, self._arity(name)))
         self._place()
         keep_exported(self._groups, state, self._program, self._folder)
         self._evaluate_groups(SilentObserver())

@@ -396,7 +396,7 @@ class Store:
             self._manifest.epoch,
             self._manifest.size_bytes,
             log_bytes,
-            {n: file.count for n, file in self._manifest.relations.items() if not n.startswith(NUMBERS)},
+            {n: file.count for n, file in self._manifest.relations.items() if not _is_made(n)},
             tuple(self._past),
         )
 
@@ -478,6 +478,11 @@ def _unopened(cause: OSError) -> TidelogError:
     if isinstance(cause, FileNotFoundError):
         return mistakes.damaged(file, "byte 0", "it is missing")
     return mistakes.unreadable(file, cause)
+
+
+def _is_made(name: str) -> bool:
+    """Say whether a file of the state is of no relation that anybody wrote: of numbers, or of a pass."""
+    return name.startswith(NUMBERS) or "/" in name
 
 
 def _is_free(path: Path) -> bool:

@@ -135,13 +135,6 @@ class PartnerGroup:
         self.heavy: tuple[int, ...] = ()
         self._seen: dict[str, StoredRelation] = {}
 
-    def follows(self, name: str) -> bool:
-        """Say whether a program's derivations of a relation are followed, with levels and counts."""
-        stratum = next(each for each in self.program.strata if name in each.relations)
-        # Rules that close an equivalence are not the program's.
-        is_closed = not self.apart.keys().isdisjoint(stratum.relations)
-        return not (self.is_alone or is_closed or self.program.law_of(stratum) is not None)
-
     @property
     def spec(self) -> GroupSpec:
         """Return what partners know of the group."""
