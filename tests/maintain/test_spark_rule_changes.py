@@ -381,6 +381,31 @@ def test_rules_of_the_driver_are_followed_there(evaluated):
     run.engine.close()
 
 
+def test_a_stratum_of_the_driver_goes_on_where_others_come_and_go(evaluated):
+    """What it reads moves to partners and back: its engine has the facts from there, and no new numbers."""
+    text = EDGES + PATH + ".decl row(n: number, x: number)\nrow(autoinc(), x) :- path(x, _).\n"
+    apart, together = ["partners", "driver"], ["driver", "driver"]
+    with tasks_in_threads():
+        run = Moving(build(text)).start({**CHAIN, "bridge": {(20, 7), (21, 0), (22, 3), (23, 3)}})
+        numbers = {x: n for n, x in run.relations()["row"]}
+        evaluated.clear()
+
+        for more, places in ((BRIDGE, apart), ("", together), (BRIDGE, apart)):
+            found = run.change_rules(build(text + more), {"edge": [(40 + len(more), 1)]})
+
+            assert [each.where.value for each in run.engine.placements] == places
+            after = {x: n for n, x in run.relations()["row"]}
+            assert after.keys() == {x for x, _ in run.relations()["path"]}
+            assert {x: n for x, n in after.items() if x in numbers} == {
+                x: n for x, n in numbers.items() if x in after
+            }
+            assert actions(found)["row"][0] in {Action.UPDATED, Action.EXTENDED}
+            numbers |= after
+
+        assert ("row",) not in evaluated
+        run.engine.close()
+
+
 def test_other_strata_of_a_worker_stay(evaluated):
     """The worker that has all facts of some strata goes on with them; those that it derived are not sent."""
     text = EDGES + PATH + STEP + LAWFUL
@@ -404,10 +429,11 @@ def test_other_strata_of_a_worker_stay(evaluated):
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_worker_lost_in_a_change_of_rules(moment, partner):
     """Who takes its place evaluates the strata of before and follows the change again."""
-    text = EDGES + PATH + LAWFUL
+    text = EDGES + LAWFUL
     with tasks_in_threads() as tasks:
         run = Resident(build(text)).start(CHAIN)
-        tasks.kill(partner, moment, 1)
+        # They are told the rules, and then that these change.
+        tasks.kill(partner, moment, 0 if moment == "exchange" else 1)
 
         found = change_rules(run, build(text + "one(x, y) :- edge(x, y), x < 3.\n"), {"edge": [(20, 3)]})
 

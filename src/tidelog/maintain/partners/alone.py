@@ -62,15 +62,15 @@ class AloneEngine:
 
     def change_rules(
         self, program: Program, own: tuple[str, ...], changes: Mapping[str, CodeDelta],
-        given: Mapping[str, CodeArray], settings: MaintenanceSettings,
+        supplied: Mapping[str, CodeArray], settings: MaintenanceSettings,
     ) -> EpochResult:  # fmt: skip
         """Go on with other strata in the next epoch, which cannot be undone.
 
-        `given` has all facts of relations whose input facts came from elsewhere before.
+        `supplied` has all facts of relations whose input facts came from elsewhere before.
         """
         self._evaluate_undone()
         deltas = dict(changes)
-        for name, rows in given.items():
+        for name, rows in supplied.items():
             before = rows[:0]
             if is_declared_alike(name, self.program, program):
                 before = fact_rows(self._engine.input_facts(name), program.relations[name].arity)

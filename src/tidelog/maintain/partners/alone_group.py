@@ -10,7 +10,13 @@ from tidelog.engine.protocol import Observer, StratumStatistics
 from tidelog.engine.spark.message import Message
 from tidelog.engine.spark.placement import functions_of
 from tidelog.maintain.partners.differences import Differences, GroupResult
-from tidelog.maintain.partners.groups import GroupFacts, PartnerGroup, is_given_alike, new_name, statistics_of
+from tidelog.maintain.partners.groups import (
+    GroupFacts,
+    PartnerGroup,
+    is_supplied_alike,
+    new_name,
+    statistics_of,
+)
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import write_inputs
 
@@ -82,11 +88,11 @@ class AloneGroup(PartnerGroup):
         files of own relations.
         """
         name = new_name("r")
-        given = self.program.relations
-        same = {relation for relation in given if is_given_alike(relation, old, self)}
+        supplied = self.program.relations
+        same = {relation for relation in supplied if is_supplied_alike(relation, old, self)}
         changes = {relation: each for relation, each in changes.items() if relation in same}
         files = {relation: list(each.files[relation]) for relation, each in self.sources.items()}
-        for relation in given:
+        for relation in supplied:
             if relation not in files:
                 is_same = relation in same
                 known = old.read_files.get(relation, ())
@@ -97,7 +103,7 @@ class AloneGroup(PartnerGroup):
         tables = self._tables(changes)
         request = {
             "do": "change", "group": self.number, "taken": old.number, "changed": sorted(changes),
-            "given": {relation: each for relation, each in files.items() if relation not in same},
+            "supplied": {relation: each for relation, each in files.items() if relation not in same},
             "before": before, "whole": [relation for relation in self.own if relation not in old.own],
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
             **self._flows(changes),

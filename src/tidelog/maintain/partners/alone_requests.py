@@ -68,11 +68,11 @@ class AloneRequest:
 
     def change(self, program: Program, own: tuple[str, ...], message: Message) -> None:
         """Advance a group to the next epoch, in which it has other strata."""
-        engine, given = self.engine, self.content["given"]
+        engine, supplied = self.engine, self.content["supplied"]
         known = {name for name in own if is_declared_alike(name, engine.program, program)}
         result = engine.change_rules(
             program, own, self._changes(program, message),
-            {name: self._facts(program, name, files) for name, files in given.items()},
+            {name: self._facts(program, name, files) for name, files in supplied.items()},
             settings_of(self.content),
         )  # fmt: skip
         reached = {

@@ -16,7 +16,7 @@ from tidelog.maintain.partners.differences import (
     RelationDifference,
     difference_of,
 )
-from tidelog.maintain.partners.groups import GroupFacts, PartnerGroup, is_given_alike
+from tidelog.maintain.partners.groups import GroupFacts, PartnerGroup, is_supplied_alike
 from tidelog.maintain.partners.session_inputs import SessionInput
 from tidelog.maintain.partners.state_files import Found, found_in, without_rows
 from tidelog.maintain.rule_change import is_declared_alike
@@ -81,11 +81,11 @@ class DriverGroup:
         """
         engine, due = before.engine, {}
         for name in self.program.relations:
-            if is_given_alike(name, before, self):
+            if is_supplied_alike(name, before, self):
                 if name in changes:
                     due[name] = changes[name].as_change()
                 continue
-            change = self._compared(_rows(now(name)), before.given(name, self.program))
+            change = self._compared(_rows(now(name)), before.supplied(name, self.program))
             if any(change.sizes):
                 due[name] = change.as_change()
         left = {name: engine.relations[name] for name in before.own if name not in self.program.relations}
@@ -98,8 +98,8 @@ class DriverGroup:
         engine, self._engine, self._left = self.engine, None, left
         return engine
 
-    def given(self, name: str, program: Program) -> CodeArray:
-        """Return the facts of a relation that the engine was given; none if those of the program differ."""
+    def supplied(self, name: str, program: Program) -> CodeArray:
+        """Return the facts of a relation that the engine has from outside; none if it is another relation."""
         arity = program.relations[name].arity
         if not is_declared_alike(name, self.program, program):
             return np.empty((0, arity), np.int64)

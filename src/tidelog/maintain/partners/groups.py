@@ -88,8 +88,8 @@ class StratumGroup(Protocol):
         """Return the facts that have these codes in these columns, with the iterations of each."""
 
 
-def is_given_alike(name: str, old: StratumGroup, new: StratumGroup) -> bool:
-    """Say whether two groups are given the same facts of a relation: input facts, or all if they read it."""
+def is_supplied_alike(name: str, old: StratumGroup, new: StratumGroup) -> bool:
+    """Say whether two groups get the same facts of a relation: input facts, or all if they read it."""
     return is_declared_alike(name, old.program, new.program) and (name in old.own) == (name in new.own)
 
 
