@@ -1,7 +1,5 @@
 """A session on Spark whose rules change: partners go on from what they have and follow what changes."""
 
-from contextlib import contextmanager
-
 import pytest
 from hypothesis import event, given, settings
 from hypothesis import strategies as st
@@ -11,23 +9,20 @@ from support.epochs_programs import FUNCTIONS, LAWS, SPECIAL, tangled_epochs, ta
 from support.partner_epochs import followable
 from support.programs import build
 from support.resident_session import Resident, check_same_files
-from support.resident_threads import MOMENTS, no_spark, tasks_in_threads
+from support.resident_threads import MOMENTS, tasks_in_threads
 from support.rule_changes import without_some_rules
+from support.session_jobs import InJobs, partners_in_threads
 from support.strategies import epochs, programs
-from support.threaded_spark import run_in_threads
 from tidelog import TidelogError
 from tidelog.engine.epoch import Action, Strategy
 from tidelog.engine.spark import skew
-from tidelog.engine.spark.options import SparkOptions
 from tidelog.engine.spark.signed import UnsignedError, sign, signed_content
 from tidelog.engine.spark.sockets import SocketWire
 from tidelog.maintain.decide import UNTOUCHED
 from tidelog.maintain.engine import LocalMaintainedEngine
-from tidelog.maintain.partners import pool
 from tidelog.maintain.partners.engine import PartnerEngine
 from tidelog.maintain.partners.groups import PartnerGroup
 from tidelog.maintain.partners.service import _Service
-from tidelog.maintain.spark import SparkMaintainedEngine
 
 EDGES = ".decl edge(x: number, y: number) .input edge\n.decl bridge(x: number, y: number) .input bridge\n"
 PATH = ".decl path(x: number, y: number)\npath(x, y) :- edge(x, y).\n"
@@ -38,21 +33,6 @@ CHAIN = {"edge": {(n, n + 1) for n in range(12)}, "bridge": {(3, 7), (12, 0), (2
 # Random changes may give a key two values.
 UNKEYED = tuple(law for law in LAWS if law != "keys")
 STRATEGIES = st.sampled_from([Strategy.UPDATE, Strategy.AUTO, Strategy.RECOMPUTE])
-
-
-class InJobs(Resident):
-    """The same session with a job for each request."""
-
-    storage = None
-
-    def _new_engine(self):
-        chosen = SparkOptions(
-            no_spark(self.partners),
-            partners=self.partners,
-            driver_facts=self.driver_facts,
-            storage=self.storage,
-        )
-        self.engine = SparkMaintainedEngine(self.program, self.codec, self.settings, self.functions, chosen)
 
 
 class Sparing(Resident):
@@ -80,14 +60,6 @@ class InDriver(Resident):
 
 
 KINDS = [Resident, Resident, Sparing, Mixed, Moving, InDriver, InJobs]
-
-
-@contextmanager
-def partners_in_threads(on_executor: int = 2):
-    """Let residents and jobs run in threads; yield what kills residents."""
-    with tasks_in_threads(on_executor) as tasks, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pool, "run_job", run_in_threads)
-        yield tasks
 
 
 def change_rules(run: Maintained, program, insert=None, delete=None, strategy=Strategy.UPDATE):

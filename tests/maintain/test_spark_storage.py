@@ -6,9 +6,12 @@ import numpy as np
 import pytest
 
 import tidelog
+from support.programs import build
+from support.session_jobs import InJobs, partners_in_threads
 from tidelog.engine.numbering import Numbering
 from tidelog.engine.spark.files import MANIFEST, Annotated, Folder
 from tidelog.errors import TidelogError
+from tidelog.maintain.partners import groups
 from tidelog.maintain.partners import manifest as manifests
 from tidelog.maintain.partners.manifest import Manifest, Manifests
 from tidelog.maintain.partners.state_files import read_state, shorten_files, write_inputs
@@ -39,6 +42,33 @@ def test_texts_of_many_epochs_become_one_file(tmp_path, monkeypatch):
     assert found.epoch == 99
     assert again.symbols.decode(np.arange(100)) == [f"text {epoch}" for epoch in range(100)]
     assert len(files_in(tmp_path)) < 60
+
+
+def test_only_what_an_epoch_loads_becomes_fewer_files(monkeypatch):
+    """A job has the relations that a change reaches; the files of others stay, however many they are."""
+    monkeypatch.setattr(groups, "MOST_FILES", 2)
+    text = """
+    .decl a(x: number) .input a
+    .decl b(x: number) .input b
+    .decl p(x: number)
+    p(x) :- a(x).
+    .decl q(x: number)
+    q(x) :- b(x).
+    """
+    with partners_in_threads():
+        run = InJobs(build(text)).start({"a": [(1,), (2,)], "b": [(1,)]})
+        for number in range(10, 14):
+            run.change({"a": [(number,)]})
+        (group,) = run.engine._groups
+        assert len(group.files["p"]) > 2 * run.partners
+
+        run.change({"b": [(5,)]})
+
+        assert run.relations() == run.expected()
+        run.change({"a": [(20,)]})
+        assert len(group.files["p"]) == run.partners
+        assert run.relations() == run.expected()
+        run.engine.close()
 
 
 def test_files_that_nothing_names_are_deleted_after_a_while(tmp_path):

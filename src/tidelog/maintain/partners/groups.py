@@ -205,7 +205,9 @@ class PartnerGroup:
         name = new_name("e")
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         tables = self._tables(changes)
-        compacted = self._to_compact()
+        # A job has no other relations: it would write them empty.
+        loaded = self._needed(changes)
+        compacted = [relation for relation in self._to_compact() if relation in loaded]
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
             "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
@@ -345,11 +347,7 @@ class PartnerGroup:
 
         Residents load everything, because more requests will follow.
         """
-        needed = set(changes)
-        for stratum in self.program.strata:
-            concerned = relations_below(stratum, self.apart) | set(stratum.relations)
-            if self._pool.options.resident or concerned & needed:
-                needed |= concerned
+        needed = self._needed(changes)
         return {
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "is_wide": self.is_wide,
@@ -357,6 +355,15 @@ class PartnerGroup:
             "heavy": self.heavy,
             **self._pool.all_values(self.number),
         }
+
+    def _needed(self, changes: Differences) -> set[str]:
+        """Return the relations that partners load for these changes."""
+        needed = set(changes)
+        for stratum in self.program.strata:
+            concerned = relations_below(stratum, self.apart) | set(stratum.relations)
+            if self._pool.options.resident or concerned & needed:
+                needed |= concerned
+        return needed
 
     def _widen(self) -> None:
         self.is_wide = True
