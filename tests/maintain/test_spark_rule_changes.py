@@ -296,6 +296,24 @@ def test_a_state_on_storage_goes_on_after_changes_of_rules(tmp_path):
         other.engine.close()
 
 
+def test_a_job_loads_only_what_a_change_of_rules_reaches(loads):
+    """Without residents, the files of other strata are not read; later jobs have them as they were."""
+    aside = ".decl aside(x: number, y: number)\naside(y, x) :- bridge(x, y).\n"
+    aside += "aside(x, z) :- aside(x, y), aside(y, z).\n"
+    text = EDGES + PATH + aside
+    with partners_in_threads():
+        run = InJobs(build(text)).start(CHAIN)
+        loads.clear()
+
+        change_rules(run, build(text + STEP), {"edge": [(20, 3)]})
+
+        assert set(loads) == {"edge", "path"}
+        change(run, {"bridge": [(5, 0)]}, {"edge": [(4, 5)], "bridge": [(3, 7)]})
+        change_rules(run, build(text))
+        check_levels(run)
+        run.engine.close()
+
+
 def test_rules_that_fail_leave_the_old_ones():
     """A change of rules that cannot be evaluated is undone everywhere, in groups that were done too."""
     text = EDGES + PATH + STEP

@@ -22,6 +22,7 @@ from tidelog.engine.local.state import NeedsWideCodes, fits_narrow
 from tidelog.engine.protocol import Observer, StratumStatistics
 from tidelog.engine.spark.files import Folder
 from tidelog.engine.spark.message import Message, Rows
+from tidelog.maintain.partners.departed import with_departed
 from tidelog.maintain.partners.differences import (
     Differences,
     GroupResult,
@@ -206,7 +207,7 @@ class PartnerGroup:
         changes = {self.apart.get(relation, relation): change for relation, change in changes.items()}
         tables = self._tables(changes)
         # A job has no other relations: it would write them empty.
-        loaded = self._needed(changes)
+        loaded = self._needed(changes.keys())
         compacted = [relation for relation in self._to_compact() if relation in loaded]
         request = {
             "do": "apply", "group": self.number, "changed": sorted(changes), "compact": compacted,
@@ -244,7 +245,10 @@ class PartnerGroup:
         if not (changes or origin.rewritten or self._pool.has_in_memory(origin.groups)):
             return GroupResult({}, ())
         tables = self._tables(changes)
-        whole = {*self._to_compact(), *(relation for relation in spec.own if relation not in origin.kept)}
+        loaded = self._needed(changes.keys() | self._rewritten(origin))
+        kept = {relation: files for relation, files in origin.kept.items() if relation in loaded}
+        whole = {relation for relation in spec.own if relation not in origin.kept}
+        whole |= {relation for relation in self._to_compact() if relation in loaded}
 
         def make(here: Collection[int]) -> Message:
             has_values = any(origin.groups[number].spec.has_values for number in here)
@@ -253,7 +257,7 @@ class PartnerGroup:
                 "do": "change", "group": self.number, "changed": sorted(changes), "compact": sorted(whole),
                 "strategy": settings.strategy.value, "switch": settings.switch, "name": name,
                 "is_wide": self.is_wide, "heavy": self.heavy, "work": self.work, "here": list(here),
-                "homes": origin.homes, "kept": origin.kept, "derived": origin.derived, "facts": origin.facts,
+                "homes": origin.homes, "kept": kept, "derived": origin.derived, "facts": origin.facts,
                 "strata": origin.strata, "rewritten": origin.rewritten, **self._flows(changes),
                 **described(self.number),
             }  # fmt: skip
@@ -343,11 +347,8 @@ class PartnerGroup:
         self.work = replies[0]["work"]
 
     def state_to_load(self, changes: Differences) -> dict[str, object]:
-        """Return what partners need for these changes: the strata they touch, and what those read.
-
-        Residents load everything, because more requests will follow.
-        """
-        needed = self._needed(changes)
+        """Return what partners need for these changes."""
+        needed = self._needed(changes.keys())
         return {
             "state": {n: files for n, files in {**self.read_files, **self.files}.items() if n in needed},
             "is_wide": self.is_wide,
@@ -356,8 +357,17 @@ class PartnerGroup:
             **self._pool.all_values(self.number),
         }
 
-    def _needed(self, changes: Differences) -> set[str]:
-        """Return the relations that partners load for these changes."""
+    def _rewritten(self, origin: "Origin") -> set[str]:
+        """Return the relations of strata whose rules changed, and those that old and new rules read."""
+        program = with_departed(self.program, self.spec.departed)
+        strata = [program.strata[number] for number in origin.rewritten]
+        return {name for each in strata for name in (*each.relations, *relations_below(each, self.apart))}
+
+    def _needed(self, changes: Collection[str]) -> set[str]:
+        """Return what partners load for changes of these: the strata they touch, and what those read.
+
+        Residents load everything, because more requests will follow.
+        """
         needed = set(changes)
         for stratum in self.program.strata:
             concerned = relations_below(stratum, self.apart) | set(stratum.relations)
