@@ -185,7 +185,7 @@ def test_a_dictionary_continues_in_files(known, filed, steps, is_read):
     whole.encode(known)
     first.encode(known)
     with tempfile.TemporaryDirectory() as path, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(texts, "_GROUP_ROWS", 2)
+        patch.setattr(texts, "GROUP_ROWS", 2)
         folder, files = Folder(path), []
         for part, found in enumerate(filed):
             new = [text for text in found if whole.find(text) is None]

@@ -93,8 +93,8 @@ def test_records_continue_in_files(known, steps, is_read):
         first.intern(np.array(rows_known, np.int64).reshape(len(rows_known), -1))
         whole.intern(np.array(rows_known, np.int64).reshape(len(rows_known), -1))
     with tempfile.TemporaryDirectory() as path, pytest.MonkeyPatch.context() as patch:
-        patch.setattr(value_records, "_GROUP_ROWS", 2)
-        patch.setattr(value_records, "_MOST_GROUPS", 1)
+        patch.setattr(value_records, "GROUP_ROWS", 2)
+        patch.setattr(value_records, "MOST_GROUPS", 1)
         folder = Folder(path)
         records = FiledRecords(first, folder)
         if not is_read:

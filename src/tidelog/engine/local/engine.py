@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -77,7 +77,6 @@ class LocalEngine:
         self._program, self._counted = counted.program, counted.rules
         # Relations that are no more than an index of another one.
         self._projections: Mapping[str, Projection] = {}
-        self._last_used = last_used(self._program.strata)
 
     def _number_functors(self) -> dict[str, NumberFunctor]:
         """Return the functions that return the numbers of derivations, by functor."""
@@ -182,6 +181,11 @@ class LocalEngine:
         for name in self._last_used[number]:
             self._state.relations[name].forget_indexes()
         return statistics
+
+    @cached_property
+    def _last_used(self) -> list[list[str]]:
+        """Return for each stratum the relations that no later one looks at."""
+        return last_used(self._program.strata)
 
     def _run_kind(
         self, number: int, stratum: Stratum, context: RunContext, observer: Observer

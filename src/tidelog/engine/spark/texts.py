@@ -5,8 +5,8 @@ texts of workers' files       codes from n on, file by file, until the driver re
 texts that the driver adds    in memory, codes after those
 """
 
-from collections import OrderedDict
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,9 +27,9 @@ TEXT, PLACE, PART = "text", "place", "part"
 TEXTS = "%texts"
 # Up to so many texts or codes are looked up in files, which takes as long as reading them but no memory.
 FEW_TEXTS = 4096
-# Texts in one group of rows: what is read for one text. Up to so many groups stay in memory.
-_GROUP_ROWS = 1 << 16
-_MOST_GROUPS = 16
+# Rows in one group of a file of values: what is read for one of them. Up to so many groups stay in memory.
+GROUP_ROWS = 1 << 16
+MOST_GROUPS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class FiledDictionary(Dictionary):
         # Texts of files that were looked up lately.
         self._found: dict[str, int] = {}
         # Groups of rows of files that were looked at lately.
-        self._groups: OrderedDict[tuple[str, int], pa.ChunkedArray] = OrderedDict()
+        self._group = lru_cache(MOST_GROUPS)(self._read_group)
         self.add_files(files)
 
     def __len__(self) -> int:
@@ -221,20 +221,14 @@ class FiledDictionary(Dictionary):
         for file in self._unread if len(found) < np.unique(codes).size else ():
             here = np.unique(codes[(codes >= code) & (codes < code + file.count)])
             for each in here.tolist():
-                group, place = divmod(each - code, _GROUP_ROWS)
+                group, place = divmod(each - code, GROUP_ROWS)
                 found[each] = self._group(file, group)[place].as_py()
             code += file.count
         return [found[code] for code in codes.tolist()]
 
-    def _group(self, file: TextFile, number: int) -> "pa.ChunkedArray":
+    def _read_group(self, file: TextFile, number: int) -> "pa.ChunkedArray":
         """Return the texts of one group of rows of a file."""
-        found = self._groups.pop((file.name, number), None)
-        if found is None:
-            found = self._folder.read_group(file.name, TEXT, number)
-        self._groups[file.name, number] = found
-        if len(self._groups) > _MOST_GROUPS:
-            self._groups.popitem(last=False)
-        return found
+        return self._folder.read_group(file.name, TEXT, number)
 
     # --- all texts --------------------------------------------------------------------------------
 
@@ -303,7 +297,7 @@ class FiledDictionary(Dictionary):
         with self._lock:
             unread, self._unread = self._unread, []
             added, self._added, self._found = self._added, Dictionary(), {}
-            self._groups.clear()
+            self._group.cache_clear()
             for file in unread:
                 before = self._count
                 super().encode_arrow(read_texts(self._folder, file))
@@ -330,7 +324,7 @@ def text_table(texts: "pa.Array | pa.ChunkedArray", part: int) -> "pa.Table":
 def write_texts(folder: Folder, file: TextFile, texts: "pa.Array | pa.ChunkedArray") -> None:
     """Write the texts of a file."""
     table = text_table(texts, file.part)
-    folder.write_table(file.name, table, compression="lz4", group_rows=_GROUP_ROWS)
+    folder.write_table(file.name, table, compression="lz4", group_rows=GROUP_ROWS)
 
 
 def read_texts(folder: Folder, file: TextFile) -> "pa.ChunkedArray":

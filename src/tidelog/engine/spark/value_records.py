@@ -5,15 +5,15 @@ records of workers' files       with codes after those, file by file, until the 
 records that the driver adds    in memory, with codes after those
 """
 
-from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from tidelog.dataclass import dataclass
 from tidelog.engine.spark.files import Folder
-from tidelog.engine.spark.texts import FEW_TEXTS
+from tidelog.engine.spark.texts import FEW_TEXTS, GROUP_ROWS, MOST_GROUPS
 from tidelog.values.codes import Codes
 from tidelog.values.records import NIL, Records
 
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 _FIELDS = "fields"
 # How many codes there are without any record.
 _NOTHING: Final = NIL + 1
-# Rows in one group of a file: what is read for one row. Up to so many groups stay in memory.
-_GROUP_ROWS = 1 << 16
-_MOST_GROUPS: Final = 16
 # A folder for records that no relation's name can be, once it is quoted.
 RECORDS = "%records"
 
@@ -54,7 +51,7 @@ class FiledRecords(Records):
         # Rows added while files are not read, with codes after those of the files.
         self._added = Records()
         # Groups of rows of files that were looked at lately.
-        self._groups: OrderedDict[tuple[str, int], Records] = OrderedDict()
+        self._group = lru_cache(MOST_GROUPS)(self._read_group)
 
     def __len__(self) -> int:
         return self._first_added + len(self._added) - _NOTHING
@@ -154,8 +151,8 @@ class FiledRecords(Records):
         yield self._first_added, self._added
         code = len(self._known)
         for file in self._unread:
-            for group in range(-(-file.count // _GROUP_ROWS)):
-                yield code + group * _GROUP_ROWS, self._group(file, group)
+            for group in range(-(-file.count // GROUP_ROWS)):
+                yield code + group * GROUP_ROWS, self._group(file, group)
             code += file.count
 
     # --- codes to rows ----------------------------------------------------------------------------
@@ -170,33 +167,27 @@ class FiledRecords(Records):
 
     def unpack(self, codes: Codes, width: int) -> Codes:
         """Return the rows that codes stand for; all must be records of this width."""
-        with self._lock:
-            if self._is_read_for(codes):
-                return self._known.unpack(codes, width)
-            rows = np.empty((codes.size, width), dtype=np.int64)
-            for places, records, before in self._homes(codes):
-                rows[places] = records.unpack(codes[places] - before, width)
-            return rows
+        return self._looked_up(codes, (codes.size, width), lambda records, own: records.unpack(own, width))
 
     def widths(self, codes: Codes) -> Codes:
         """Return the width of the row of every code, -1 for nil."""
-        with self._lock:
-            if self._is_read_for(codes):
-                return self._known.widths(codes)
-            widths = np.empty(codes.size, dtype=np.int64)
-            for places, records, before in self._homes(codes):
-                widths[places] = records.widths(codes[places] - before)
-            return widths
+        return self._looked_up(codes, (codes.size,), Records.widths)
 
     def branches(self, codes: Codes) -> Codes:
         """Return the first field of every code's row."""
+        return self._looked_up(codes, (codes.size,), Records.branches)
+
+    def _looked_up(
+        self, codes: Codes, shape: tuple[int, ...], look_up: Callable[[Records, Codes], Codes]
+    ) -> Codes:
+        """Return what those who have the rows say of codes."""
         with self._lock:
             if self._is_read_for(codes):
-                return self._known.branches(codes)
-            first = np.empty(codes.size, dtype=np.int64)
+                return look_up(self._known, codes)
+            found = np.empty(shape, dtype=np.int64)
             for places, records, before in self._homes(codes):
-                first[places] = records.branches(codes[places] - before)
-            return first
+                found[places] = look_up(records, codes[places] - before)
+            return found
 
     def expect(self, codes: Codes) -> None:
         """Read all files if more than a few of these codes are different."""
@@ -210,24 +201,19 @@ class FiledRecords(Records):
             yield own, self._known, 0
         for file in self._unread:
             here = np.flatnonzero((codes >= first) & (codes < first + file.count))
-            groups = (codes[here] - first) // _GROUP_ROWS
+            groups = (codes[here] - first) // GROUP_ROWS
             for group in np.unique(groups).tolist():
-                before = first + group * _GROUP_ROWS - _NOTHING
+                before = first + group * GROUP_ROWS - _NOTHING
                 yield here[groups == group], self._group(file, group), before
             first += file.count
         added = np.flatnonzero(codes >= first)
         if added.size:
             yield added, self._added, first - _NOTHING
 
-    def _group(self, file: RecordFile, number: int) -> Records:
+    def _read_group(self, file: RecordFile, number: int) -> Records:
         """Return one group of rows of a file, in memory; codes there count from the first."""
-        found = self._groups.pop((file.name, number), None)
-        if found is None:
-            found = Records()
-            found.append(*_parts(self._folder.read_group(file.name, _FIELDS, number)))
-        self._groups[file.name, number] = found
-        if len(self._groups) > _MOST_GROUPS:
-            self._groups.popitem(last=False)
+        found = Records()
+        found.append(*_parts(self._folder.read_group(file.name, _FIELDS, number)))
         return found
 
     # --- all of them ------------------------------------------------------------------------------
@@ -263,7 +249,7 @@ class FiledRecords(Records):
         with self._lock:
             unread, self._unread = self._unread, []
             added, self._added = self._added, Records()
-            self._groups.clear()
+            self._group.cache_clear()
             for file in unread:
                 self._known.append(*read_records(self._folder, file))
             if len(added) > _NOTHING:
@@ -276,7 +262,7 @@ def write_records(folder: Folder, name: str, widths: Codes, fields: Codes) -> Re
 
     ends = np.concatenate([np.zeros(1, np.int64), np.cumsum(widths)])
     table = pa.table({_FIELDS: pa.LargeListArray.from_arrays(pa.array(ends), pa.array(fields))})
-    folder.write_table(name, table, compression="lz4", group_rows=_GROUP_ROWS)
+    folder.write_table(name, table, compression="lz4", group_rows=GROUP_ROWS)
     return RecordFile(name, len(widths))
 
 

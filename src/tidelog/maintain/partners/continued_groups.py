@@ -40,11 +40,11 @@ def continued(group: StratumGroup, old: OldGroups) -> StratumGroup | None:
 
 
 def _is_same(old: AloneGroup | DriverGroup, new: AloneGroup | DriverGroup) -> bool:
-    contents = (
-        [stratum_content(stratum, each.program) for stratum in each.program.strata] for each in (old, new)
-    )
-    first, second = contents
-    return first == second
+    return _content(old) == _content(new)
+
+
+def _content(group: AloneGroup | DriverGroup) -> list[object]:
+    return [stratum_content(stratum, group.program) for stratum in group.program.strata]
 
 
 def changed(  # noqa: PLR0913, PLR0917 - a group, and what it goes on from
